@@ -1,0 +1,54 @@
+/*
+ * command.h - the table of commands; one file cmd_<name>.c each.
+ */
+#ifndef BATON_ORCHESTRATOR_COMMAND_H
+#define BATON_ORCHESTRATOR_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "orchestrator/settings.h"
+
+enum exit_status {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,      /* the work failed */
+	EXIT_USAGE = 2,	      /* wrong usage or configuration */
+	EXIT_UNREACHABLE = 3, /* no model reachable */
+	EXIT_BUDGET = 4,
+	EXIT_FINDINGS = 5,    /* review found what --fail-on names */
+	EXIT_INTERRUPTED = 130,
+};
+
+struct command {
+	const char *name;
+	const char *args; /* "TASK" */
+	const char *summary;
+	enum option_scope scope;
+	bool project;	/* reads the project's configuration */
+	bool hidden;
+	/* settings is NULL for commands with raw = true (they get argc, argv themselves). */
+	int (*run)(struct settings *settings);
+	int (*run_raw)(int argc, char **argv);
+};
+const struct command *command_table(size_t *ret_count);
+const struct command *command_find(const char *name);
+
+/* Prints "baton: message" to stderr (printable) and returns the exit status that fits err->code. */
+int command_fail(const struct err *err);
+
+int cmd_run(struct settings *s);
+int cmd_review(struct settings *s);
+int cmd_ls(struct settings *s);
+int cmd_show(struct settings *s);
+int cmd_diff(struct settings *s);
+int cmd_stop(struct settings *s);
+int cmd_clean(struct settings *s);
+int cmd_adopt(struct settings *s);
+int cmd_doctor(struct settings *s);
+int cmd_config(struct settings *s);
+int cmd_trust(struct settings *s);
+int cmd_rehearse(struct settings *s);
+int cmd_agent(int argc, char **argv);
+int cmd_view(int argc, char **argv);
+
+#endif

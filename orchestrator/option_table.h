@@ -1,0 +1,93 @@
+/*
+ * option_table.h - every option of baton: the parser, --help, the man page, completion, environment
+ * (BATON_<NAME>) and `baton config` read this one table.
+ *
+ * OPTION(ID, "name", type, scope, layers, min, max, "default", "METAVAR", "help")
+ *   type    FLAG, COUNT (text_parse_count), DURATION (text_parse_duration_ms, stored in ms), MONEY (USD),
+ *           PERCENT, STRING, PATH, LIST (may be repeated; lists of layers are merged without duplicates),
+ *           CHOICE (default column lists "default|other|...")
+ *   scope   which commands take it: a mask of SCOPE_*
+ *   layers  which configuration layers may set it: CFG_ANY, or CFG_TRUSTED (managed, user, environment,
+ *           command line, never a project file: M5), or CFG_CLI (command line only)
+ *   min, max  for numbers; max 0: none
+ */
+#define OPTION_TABLE(OPTION)                                                                       \
+	OPTION(DIRECTORY, "directory", PATH, SCOPE_ALL, CFG_CLI, 0, 0, "", "DIR",                  \
+	       "work on the repository that holds DIR (short: -C)")                                \
+	OPTION(MODEL, "model", STRING, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "PROVIDER/NAME",         \
+	       "the model; rehearsal:FILE plays a scenario")                                       \
+	OPTION(WINDOW, "window", COUNT, SCOPE_WORK, CFG_ANY, 2000, 0, "", "TOKENS",                \
+	       "context window, where the model table does not know it")                           \
+	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
+	       "reasoning effort asked from the model")                                            \
+	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME", "role of the agent") \
+	OPTION(BASE, "base", STRING, SCOPE_RUN, CFG_CLI, 0, 0, "", "REV",                          \
+	       "commit that the work starts from (default: HEAD)")                                 \
+	OPTION(DIRTY, "dirty", FLAG, SCOPE_RUN, CFG_CLI, 0, 0, "", "",                             \
+	       "put uncommitted work, untracked files too, into the base")                         \
+	OPTION(FILE, "file", PATH, SCOPE_RUN, CFG_CLI, 0, 0, "", "FILE", "read the task from FILE") \
+	OPTION(AGENTS, "agents", COUNT, SCOPE_WORK, CFG_ANY, 1, 1000, "4", "N",                    \
+	       "agents that work at the same time")                                                \
+	OPTION(MAX_COST, "max-cost", MONEY, SCOPE_WORK, CFG_ANY, 0, 0, "", "USD",                  \
+	       "stop before the run would cost more")                                              \
+	OPTION(MAX_TOKENS, "max-tokens", COUNT, SCOPE_WORK, CFG_ANY, 1000, 0, "", "TOKENS",        \
+	       "stop before the run uses more tokens, input and output")                           \
+	OPTION(TIME_LIMIT, "time-limit", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "", "TIME",          \
+	       "stop after TIME (90s, 10m, 2h)")                                                   \
+	OPTION(MAX_ROUNDS, "max-rounds", COUNT, SCOPE_WORK, CFG_ANY, 1, 0, "100", "N",             \
+	       "rounds of one agent")                                                              \
+	OPTION(MAX_OUTPUT, "max-output", COUNT, SCOPE_WORK, CFG_ANY, 256, 0, "16000", "TOKENS",    \
+	       "wanted room for one answer")                                                       \
+	OPTION(UNCONFINED, "unconfined", FLAG, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "",              \
+	       "let agents write although this kernel gives no boundary")                          \
+	OPTION(NETWORK, "network", CHOICE, SCOPE_WORK, CFG_TRUSTED, 0, 0, "none|loopback|open",    \
+	       "MODE", "network of the agents' shells")                                            \
+	OPTION(READ_PATHS, "read-paths", LIST, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "DIR",           \
+	       "further folders that agents' shells may read")                                     \
+	OPTION(PASS_ENV, "pass-env", LIST, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "NAME",              \
+	       "environment variables passed to agents' shells")                                   \
+	OPTION(SETUP, "setup", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "", "COMMAND",                    \
+	       "command run once in each new worktree")                                            \
+	OPTION(SETUP_TIMEOUT, "setup-timeout", DURATION, SCOPE_RUN, CFG_ANY, 1, 0, "10m", "TIME",  \
+	       "time limit of the setup command")                                                  \
+	OPTION(BRANCH_PREFIX, "branch-prefix", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "baton", "NAME",  \
+	       "first part of the branches' names")                                                \
+	OPTION(SHELL_TIMEOUT, "shell-timeout", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "2m", "TIME",  \
+	       "time limit of a shell call that asks for none")                                    \
+	OPTION(MODEL_IDLE, "model-idle", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "15m", "TIME",       \
+	       "watchdog: an agent without model progress for so long is stopped")                 \
+	OPTION(TOOL_IDLE, "tool-idle", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "10m", "TIME",         \
+	       "watchdog: time in one tool")                                                       \
+	OPTION(BYTES_IDLE, "bytes-idle", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "90s", "TIME",       \
+	       "an answer without any byte for so long is asked for again")                        \
+	OPTION(CONTENT_IDLE, "content-idle", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "5m", "TIME",    \
+	       "an answer without content for so long is asked for again")                         \
+	OPTION(MAX_SLEEP, "max-sleep", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "2m", "TIME",          \
+	       "longest wait for a rate limit before the agent ends")                              \
+	OPTION(RETRIES, "retries", COUNT, SCOPE_WORK, CFG_ANY, 0, 100, "8", "N",                   \
+	       "tries of one model call after the first")                                          \
+	OPTION(FAIL_ON, "fail-on", CHOICE, SCOPE_REVIEW, CFG_ANY, 0, 0,                            \
+	       "|critical|high|medium|low|info", "SEVERITY",                                       \
+	       "exit with 5 if a finding of SEVERITY or above stands")                             \
+	OPTION(STAGED, "staged", FLAG, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "", "review the index")    \
+	OPTION(WORKTREE, "worktree", FLAG, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "",                    \
+	       "review all uncommitted changes, untracked files too")                              \
+	OPTION(SHARD_TOKENS, "shard-tokens", COUNT, SCOPE_REVIEW, CFG_ANY, 200, 0, "12000",        \
+	       "TOKENS", "largest share of the diff for one reviewer")                             \
+	OPTION(VERIFY, "verify", CHOICE, SCOPE_REVIEW, CFG_ANY, 0, 0, "medium|low|high|off",       \
+	       "SEVERITY", "findings from SEVERITY on are tried to be refuted")                    \
+	OPTION(SARIF, "sarif", PATH, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "FILE",                      \
+	       "write the findings as SARIF 2.1.0 too")                                            \
+	OPTION(OUTPUT, "output", PATH, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "FILE",                    \
+	       "write the Markdown report to FILE too")                                            \
+	OPTION(KEEP, "keep", FLAG, SCOPE_RUN, CFG_ANY, 0, 0, "", "",                               \
+	       "keep the worktree after a successful run")                                         \
+	OPTION(FORCE, "force", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",                           \
+	       "also runs whose branches are not merged")                                          \
+	OPTION(PORT, "port", COUNT, SCOPE_REHEARSE, CFG_CLI, 0, 65535, "0", "N",                   \
+	       "port of the rehearsal server (default: any free one)")                             \
+	OPTION(JSON, "json", FLAG, SCOPE_ALL, CFG_CLI, 0, 0, "", "", "machine-readable output")    \
+	OPTION(PLAIN, "plain", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "", "plain lines, no live view") \
+	OPTION(QUIET, "quiet", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "", "only the result (short: -q)") \
+	OPTION(VERBOSE, "verbose", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                         \
+	       "diagnostics of all processes on stderr (short: -v)")
