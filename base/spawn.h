@@ -44,8 +44,8 @@ void spawn_raise_nofile(void);
 /* Makes the caller a subreaper. */
 int spawn_become_subreaper(struct err *err);
 
-/* Kills every descendant of the caller until none is left or deadline_ms (monotonic) passes: walks
- * /proc/self/task/.../children, STOP first so that nobody forks away, then KILL, then reaps. Needs
+/* Kills every descendant of the caller until none is left or deadline_ms (monotonic) passes: finds
+ * them by the parents in /proc, STOP first so that nobody forks away, then KILL, then reaps. Needs
  * to be a subreaper, else only direct lines of descent are seen. Returns the number killed, or -1 if
  * some were still there at the deadline. Children listed in keep (pids, n_keep) are spared with
  * their own descendants. */

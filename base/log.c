@@ -1,0 +1,65 @@
+/*
+ * log.c - diagnostic lines on stderr.
+ *
+ * Every line goes out in one write, so that lines of several processes on one file do not mix, and
+ * passes text_printable first: a log line may quote what a model or a tool said, and a terminal
+ * must not obey it (I12). Nothing here fails visibly: a log that cannot be written is dropped.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+enum { LOG_LINE_MAX = 4096 };
+
+static struct {
+	char process[64];
+	enum log_level level;
+	int fd;
+} log_state = {.process = "baton", .level = LOG_WARN, .fd = STDERR_FILENO};
+
+void log_init(const char *process, enum log_level level)
+{
+	snprintf(log_state.process, sizeof(log_state.process), "%s", process);
+	log_state.level = level;
+}
+
+void log_set_fd(int fd)
+{
+	log_state.fd = fd;
+}
+
+static const char *level_name(enum log_level level)
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+	return names[level];
+}
+
+void log_at(enum log_level level, const char *fmt, ...)
+{
+	if (level > log_state.level)
+		return;
+	int saved = errno;
+	char text[LOG_LINE_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	size_t len = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
+
+	AUTO_BUF struct buf line = BUF_INIT;
+	char stamp[CLOCK_STAMP_SIZE];
+	buf_addf(&line, "%s %s %s: ", clock_stamp(clock_wall_ms(), stamp), log_state.process,
+		 level_name(level));
+	text_printable(&line, text, text_floor(text, len, len), true);
+	buf_addc(&line, '\n');
+	ssize_t ignored = write(log_state.fd, line.data, line.len);
+	(void)ignored;
+	errno = saved;
+}
