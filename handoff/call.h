@@ -20,24 +20,24 @@
  *
  * Earlier attempts cannot be mistaken for the present one. Downwards the order of the channel is
  * enough: what comes between `again` and the next `grant` is void. Upwards old frames may still be
- * on their way when the next grant is out, so the caller answers each grant with exactly one mark, a
- * `credit` with bytes = 0, before anything else of that attempt. The callee counts: it is open when
- * every grant that it sent has had its mark (a single flag would take the late mark of attempt 1 for
- * that of attempt 2). Data, end and credit that arrive while it is not open are dropped. The marks of
- * grants that a dead gateway sent are counted off by the relay and never reach the new one. Attempts
- * are numbered upwards over the whole call: a grant names the attempt that begins, an `again` the one
- * that is void; the request tells a new gateway which number comes next.
+ * on their way when the next grant is out, so the caller answers each grant with exactly one mark,
+ * a `credit` with bytes = 0, before anything else of that attempt. The callee counts: it is open
+ * when every grant that it sent has had its mark (a single flag would take the late mark of attempt
+ * 1 for that of attempt 2). Data, end and credit that arrive while it is not open are dropped. The
+ * marks of grants that a dead gateway sent are counted off by the relay and never reach the new
+ * one. Attempts are numbered upwards over the whole call: a grant names the attempt that begins, an
+ * `again` the one that is void; the request tells a new gateway which number comes next.
  *
  * Cancel may cross an end, an again or a grant: the caller then ignores all but the end. Each call
  * ends for its caller by exactly one end, whoever says it: the gateway, or the parent when the
  * gateway has not seen the call or is dead.
  *
  * Outcomes of end from the gateway: ok, failed, cancelled. With failed: class (call_class_name),
- * HTTP status (0 if none), used/limit tokens if the error named them, until (wall ms) for limits, and
- * the provider's message as the body (at most 8 KiB, sanitised).
+ * HTTP status (0 if none), used/limit tokens if the error named them, until (wall ms) for limits,
+ * and the provider's message as the body (at most 8 KiB, sanitised).
  *
- * This file holds the bookkeeping of windows for caller and callee and the relay table of the parent.
- * It does no I/O of its own: it sends frames through a struct channel.
+ * This file holds the bookkeeping of windows for caller and callee and the relay table of the
+ * parent. It does no I/O of its own: it sends frames through a struct channel.
  */
 #ifndef BATON_HANDOFF_CALL_H
 #define BATON_HANDOFF_CALL_H
@@ -56,16 +56,16 @@
 /* Classes of a failed call, as the agent needs to tell them apart. */
 enum call_class {
 	CALL_CLASS_NONE,
-	CALL_OVERFLOW,	   /* prompt too long; used/limit may be known */
-	CALL_RATE_LIMIT,   /* a limit whose end is later than we are willing to sleep: until */
-	CALL_OVERLOAD,	   /* retries used up on 5xx, 529 */
-	CALL_AUTH,	   /* 401, 403, missing key */
-	CALL_QUOTA,	   /* 402, insufficient_quota, spend limit: no retry helps */
-	CALL_REFUSED,	   /* the provider declined on policy */
-	CALL_BAD_REQUEST,  /* other 4xx: our request is wrong */
-	CALL_NETWORK,	   /* no connection, TLS, DNS, stalls used up */
-	CALL_BUDGET,	   /* the parent refused: budget */
-	CALL_GATEWAY,	   /* the gateway died twice under this call */
+	CALL_OVERFLOW,	  /* prompt too long; used/limit may be known */
+	CALL_RATE_LIMIT,  /* a limit whose end is later than we are willing to sleep: until */
+	CALL_OVERLOAD,	  /* retries used up on 5xx, 529 */
+	CALL_AUTH,	  /* 401, 403, missing key */
+	CALL_QUOTA,	  /* 402, insufficient_quota, spend limit: no retry helps */
+	CALL_REFUSED,	  /* the provider declined on policy */
+	CALL_BAD_REQUEST, /* other 4xx: our request is wrong */
+	CALL_NETWORK,	  /* no connection, TLS, DNS, stalls used up */
+	CALL_BUDGET,	  /* the parent refused: budget */
+	CALL_GATEWAY,	  /* the gateway died twice under this call */
 };
 const char *call_class_name(enum call_class class); /* "overflow", ... */
 enum call_class call_class_parse(const char *name); /* CALL_CLASS_NONE if unknown */
@@ -98,17 +98,18 @@ struct call_end {
 struct call_callers; /* the open calls of one channel */
 
 struct call_events {
-	/* The body is wanted from its first byte (first grant, or after again). Returns the bytes of the
-	 * body, which must stay valid until the call is over. */
+	/* The body is wanted from its first byte (first grant, or after again). Returns the bytes
+	 * of the body, which must stay valid until the call is over. */
 	const char *(*body)(void *arg, size_t *ret_len);
-	/* Bytes of the answer; consumed at once (credit goes back by itself). -1 with err set cancels. */
+	/* Bytes of the answer; consumed at once (credit goes back by itself). -1 with err set
+	 * cancels. */
 	int (*on_data)(void *arg, const char *bytes, size_t n, struct err *err);
 	/* What came is void. */
 	void (*on_again)(void *arg, int attempt, const char *reason, int64_t until_wall_ms);
 	void (*on_waiting)(void *arg, const char *reason, int64_t until_wall_ms);
-	/* The call is over; the caller object is freed after it returns. Called exactly once for each
-	 * started call, also after call_cancel: arg must live until then or until call_callers_free,
-	 * which calls nothing. When on_data cancelled, message is its error. */
+	/* The call is over; the caller object is freed after it returns. Called exactly once for
+	 * each started call, also after call_cancel: arg must live until then or until
+	 * call_callers_free, which calls nothing. When on_data cancelled, message is its error. */
 	void (*on_end)(void *arg, const struct call_end *end);
 };
 
@@ -133,33 +134,34 @@ struct call_relay *call_relay_new(void);
 void call_relay_free(struct call_relay *relay);
 void call_relay_gateway(struct call_relay *relay, struct channel *gateway); /* NULL: none now */
 
-struct call_entry { /* one open call, as the parent sees it */
-	int64_t number;	  /* the gateway's number */
-	int64_t req;	  /* the agent's number */
+struct call_entry {	/* one open call, as the parent sees it */
+	int64_t number; /* the gateway's number */
+	int64_t req;	/* the agent's number */
 	struct channel *from;
-	void *peer;	  /* the parent's own agent */
-	char *fields;	  /* header fields of the request, for a new gateway */
+	void *peer;   /* the parent's own agent */
+	char *fields; /* header fields of the request, for a new gateway */
 	int64_t estimate, max_tokens;
-	int64_t bytes_up, bytes_down; /* of the present attempt; kept over `again`, 0 at the grant */
-	int attempt;	  /* the attempt that was granted last; 0 before the first grant */
+	/* Of the present attempt; kept over `again`, 0 at the grant. */
+	int64_t bytes_up, bytes_down;
+	int attempt; /* the attempt that was granted last; 0 before the first grant */
 	int gateway_deaths;
-	bool held;	  /* not sent to the gateway yet (budget) */
+	bool held; /* not sent to the gateway yet (budget) */
 	bool cancelled;
-	bool over;	  /* its end was sent to the agent: settle, then call_relay_close */
-	double reserved;  /* the parent's budget keeps its figure here */
+	bool over;	 /* its end was sent to the agent: settle, then call_relay_close */
+	double reserved; /* the parent's budget keeps its figure here */
 	/* The relay's own: windows and marks (see above). */
 	int64_t out_up, out_down; /* bytes forwarded and not credited back */
-	int marks_owed;	  /* grants forwarded whose mark has not come */
-	int marks_stale;  /* of them, those of dead gateways */
-	bool granted;	  /* a grant was forwarded, and no `again` since */
-	bool released;	  /* the gateway has it */
+	int marks_owed;		  /* grants forwarded whose mark has not come */
+	int marks_stale;	  /* of them, those of dead gateways */
+	bool granted;		  /* a grant was forwarded, and no `again` since */
+	bool released;		  /* the present gateway has it */
 	struct call_entry *next;
 };
 
-/* A request frame of an agent: makes the entry, held. The parent then calls call_relay_release (send
- * it to the gateway, or keep it for the next one) or call_relay_refuse (tells the agent `end` with
- * failed/class; the entry is over, and closed by call_relay_close like any other). NULL with err: the
- * agent broke the protocol (req in use, more than CALL_PER_PEER open, header too long). */
+/* A request frame of an agent: makes the entry, held. The parent then calls call_relay_release
+ * (send it to the gateway, or keep it for the next one) or call_relay_refuse (tells the agent `end`
+ * with failed/class; the entry is over, and closed by call_relay_close like any other). NULL with
+ * err: the agent broke the protocol (req in use, more than CALL_PER_PEER open, header too long). */
 struct call_entry *call_relay_open(struct call_relay *relay, struct channel *from, void *peer,
 				   const struct frame *request, const char *agent_name,
 				   struct err *err);
@@ -171,19 +173,20 @@ void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum 
 int call_relay_from_agent(struct call_relay *relay, struct channel *from, const struct frame *frame,
 			  struct err *err);
 /* Frames from the gateway. *ret_entry is the call that the frame belongs to (NULL if it is gone);
- * *ret_over is set when it ended: the parent settles and then calls call_relay_close (it may wait for
- * the agent's usage frame first: call_relay_find knows the entry until it is closed). -1: the gateway
- * broke the protocol. */
+ * *ret_over is set when it ended: the parent settles and then calls call_relay_close (it may wait
+ * for the agent's usage frame first: call_relay_find knows the entry until it is closed). -1: the
+ * gateway broke the protocol. */
 int call_relay_from_gateway(struct call_relay *relay, const struct frame *frame,
 			    struct call_entry **ret_entry, bool *ret_over, struct err *err);
 void call_relay_close(struct call_relay *relay, struct call_entry *entry);
-/* The agent is gone: abort to the gateway for each of its calls; calls fn for each before it goes. */
+/* The agent is gone: abort to the gateway for each of its calls; calls fn for each before it goes.
+ * To be called before its channel is freed. */
 void call_relay_drop_agent(struct call_relay *relay, struct channel *from,
 			   void (*fn)(struct call_entry *entry, void *arg), void *arg);
-/* The gateway died: `again` to the agents of all calls that were granted; a call with two deaths ends
- * as failed/gateway, a cancelled one as cancelled (fn is called for those, then they are closed). With
- * the new gateway's channel set, call_relay_reissue sends the requests again. To settle the attempts
- * that were lost, walk call_relay_each before. */
+/* The gateway died: `again` to the agents of all calls that were granted; a call with two deaths
+ * ends as failed/gateway, a cancelled one as cancelled (fn is called for those, then they are
+ * closed). With the new gateway's channel set, call_relay_reissue sends the requests again. To
+ * settle the attempts that were lost, walk call_relay_each before. */
 void call_relay_gateway_died(struct call_relay *relay,
 			     void (*fn)(struct call_entry *entry, void *arg), void *arg);
 void call_relay_reissue(struct call_relay *relay);
@@ -202,13 +205,15 @@ struct call_window {
 	int64_t outstanding; /* body bytes received and not yet credited back */
 	int64_t consumed;    /* of them, those consumed */
 	int marks_due;	     /* grants sent whose mark has not come */
-	bool open;	     /* every grant has its mark, and no `again` since */
+	bool voided;	     /* an `again` was sent, and no grant since */
+	bool open;	     /* not voided, and every grant has its mark */
 };
 void call_window_granted(struct call_window *w); /* with each grant sent */
 void call_window_voided(struct call_window *w);	 /* with each again sent */
 /* A data frame of n bytes came: 1 take it, 0 drop it (an earlier attempt's), -1 over credit. */
 int call_window_received(struct call_window *w, size_t n, struct err *err);
-/* n body bytes were consumed: sends credit when it is worth a frame (64 KiB, or all that is out). */
+/* n body bytes were consumed: sends credit when it is worth a frame (64 KiB, or all that is out).
+ */
 void call_window_consumed(struct call_window *w, struct channel *ch, int64_t req, size_t n);
 /* A credit frame came; bytes = 0 is the caller's mark. */
 void call_window_credit(struct call_window *w, int64_t bytes);

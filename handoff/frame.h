@@ -44,6 +44,14 @@ const char *frame_name(enum frame_type type);		   /* "data"; "?" if unknown */
 /* The rows in order; *ret_count of them. For documentation and fuzzers. */
 const struct frame_info *frame_table(size_t *ret_count);
 
+/* Walks the `fields` string of a row: false at its end, else *ret and *fields moved on. */
+struct frame_field {
+	char name[32];
+	char kind; /* i, s or b */
+	bool optional;
+};
+bool frame_field_next(const char **fields, struct frame_field *ret);
+
 /* A received frame. header and body are borrowed until the handler returns. */
 struct frame {
 	enum frame_type type;
@@ -62,10 +70,10 @@ void frame_write(struct buf *out, enum frame_type type, const char *fields, cons
 void frame_write_header(struct buf *out, enum frame_type type, const char *fields, size_t len,
 			bool more);
 
-/* Looks for one frame at the start of bytes. Returns 1 with *ret (header owned by the caller: put it
- * with json_object_put) and *ret_size bytes used; 0 if more bytes are needed (*ret_size is then the least
- * total that is worth another try); -1 with err (and the peer is to be dropped) on anything malformed,
- * a type that is unknown, or one that `sender` may not send. */
+/* Looks for one frame at the start of bytes. Returns 1 with *ret (header owned by the caller: put
+ * it with json_object_put) and *ret_size bytes used; 0 if more bytes are needed (*ret_size is then
+ * the least total that is worth another try); -1 with err (and the peer is to be dropped) on
+ * anything malformed, a type that is unknown, or one that `sender` may not send. */
 int frame_read(const char *bytes, size_t n, enum frame_sender sender, struct frame *ret,
 	       size_t *ret_size, struct err *err);
 

@@ -4,10 +4,11 @@
  * One row a type: FRAME(NAME, number, "wire name", senders, flags, max_body, fields)
  *   senders   who may send it: A agent, P parent, G gateway, W worktree service (baton-git)
  *   flags     FRAME_PARTS: the body is a document that may exceed one frame: it travels as several
- *             frames of the same type, all but the last with "more":true, and is joined by the reader
- *             up to max_body. FRAME_NO_BODY: len must be 0.
+ *             frames of the same type, all but the last with "more":true, and is joined by the
+ *             reader up to max_body. FRAME_NO_BODY: len must be 0.
  *   max_body  the largest body in bytes (of the joined document for FRAME_PARTS)
- *   fields    header fields beside type, len, more: "name:kind" separated by blanks; kinds: i integer
+ *   fields    header fields beside type, len, more: "name:kind" separated by blanks; kinds: i
+ * integer
  *             >= 0, s string, b boolean; a '?' after the kind makes it optional. Unknown fields are
  *             ignored, so that a newer peer may say more.
  *
@@ -27,7 +28,7 @@
 	FRAME(READY, 6, "ready", FROM_P | FROM_G | FROM_W, FRAME_PARTS, 1 << 20, "")               \
 	/* Model calls (see call.h). */                                                            \
 	FRAME(REQUEST, 10, "request", FROM_A | FROM_P, FRAME_NO_BODY, 0,                           \
-	      "req:i class:s provider:s model:s api:s length:i estimate:i max_tokens:i agent:s? "     \
+	      "req:i class:s provider:s model:s api:s length:i estimate:i max_tokens:i agent:s? "  \
 	      "attempt:i? beta:s?")                                                                \
 	FRAME(WAITING, 11, "waiting", FROM_P | FROM_G, FRAME_NO_BODY, 0,                           \
 	      "req:i reason:s until:i?")                                                           \
@@ -45,8 +46,7 @@
 	/* What an agent tells, and effects that it asks for; key is (generation, call id). */     \
 	FRAME(EVENT, 30, "event", FROM_A, FRAME_PARTS, 1 << 20, "name:s")                          \
 	FRAME(REPORT, 31, "report", FROM_A, FRAME_PARTS, 1 << 20, "generation:i call:s")           \
-	FRAME(CHECKPOINT, 32, "checkpoint", FROM_A, FRAME_PARTS, 64 << 10,                         \
-	      "generation:i call:s")                                                               \
+	FRAME(CHECKPOINT, 32, "checkpoint", FROM_A, FRAME_PARTS, 64 << 10, "generation:i call:s")  \
 	FRAME(ACK, 33, "ack", FROM_P, FRAME_PARTS, 1 << 20, "call:s ok:b")                         \
 	FRAME(RESULT, 34, "result", FROM_A, FRAME_PARTS, 1 << 20, "status:s reason:s?")            \
 	/* Worktree service: one operation and its answer, see docs/frames.md. */                  \

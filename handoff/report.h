@@ -9,8 +9,8 @@
  *   commits       [id]
  *   tests         [{command, result: "passed" | "failed" | "not_run", note?}]
  *   questions     [text]
- * and, for a role with an output schema, `data` that is checked against it. What the parent saw is put
- * beside it, never into it.
+ * and, for a role with an output schema, `data` that is checked against it. What the parent saw is
+ * put beside it, never into it.
  */
 #ifndef BATON_HANDOFF_REPORT_H
 #define BATON_HANDOFF_REPORT_H
@@ -30,8 +30,9 @@ int report_check(struct json_object *input, struct json_object *data_schema,
 		 struct json_object **ret, struct err *err);
 
 /* Bounds the report to about max_tokens (4 bytes each): long strings keep head and tail (T4), lists
- * keep their first and last entries, and "truncated": true is added. `where` names the file of the
- * whole. Returns a new object. */
+ * keep their first and last entries; "truncated": true, "whole": where and "left_out" (entries lost
+ * of each list) are added. `where` names the file of the whole and may be NULL. Returns a new
+ * object; a report that fits is unchanged. */
 struct json_object *report_bound(struct json_object *report, size_t max_tokens, const char *where);
 
 #endif
