@@ -68,4 +68,9 @@ double model_cost(const struct model *model, int64_t fresh, int64_t cache_read, 
 /* All names of the built-in table, for errors and completion: calls fn("provider/name"). */
 void model_each(void (*fn)(const char *full_name, void *arg), void *arg);
 
+/* A row of the built-in `providers` table, borrowed: api, base_url, base_url_env, key_env (absent: no key
+ * is needed), default_model, and the model fields that hold for all of its models. NULL if unknown. */
+struct json_object *model_provider(const char *name);
+void model_provider_each(void (*fn)(const char *name, void *arg), void *arg);
+
 #endif
