@@ -15,7 +15,7 @@ enum exit_status {
 	EXIT_USAGE = 2,	      /* wrong usage or configuration */
 	EXIT_UNREACHABLE = 3, /* no model reachable */
 	EXIT_BUDGET = 4,
-	EXIT_FINDINGS = 5,    /* review found what --fail-on names */
+	EXIT_FINDINGS = 5, /* review found what --fail-on names */
 	EXIT_INTERRUPTED = 130,
 };
 
@@ -24,7 +24,7 @@ struct command {
 	const char *args; /* "TASK" */
 	const char *summary;
 	enum option_scope scope;
-	bool project;	/* reads the project's configuration */
+	bool project; /* reads the project's configuration */
 	bool hidden;
 	/* settings is NULL for commands with raw = true (they get argc, argv themselves). */
 	int (*run)(struct settings *settings);

@@ -3,13 +3,12 @@
  * (BATON_<NAME>) and `baton config` read this one table.
  *
  * OPTION(ID, "name", type, scope, layers, min, max, "default", "METAVAR", "help")
- *   type    FLAG, COUNT (text_parse_count), DURATION (text_parse_duration_ms, stored in ms), MONEY (USD),
- *           PERCENT, STRING, PATH, LIST (may be repeated; lists of layers are merged without duplicates),
- *           CHOICE (default column lists "default|other|...")
- *   scope   which commands take it: a mask of SCOPE_*
- *   layers  which configuration layers may set it: CFG_ANY, or CFG_TRUSTED (managed, user, environment,
- *           command line, never a project file: M5), or CFG_CLI (command line only)
- *   min, max  for numbers; max 0: none
+ *   type    FLAG, COUNT (text_parse_count), DURATION (text_parse_duration_ms, stored in ms), MONEY
+ * (USD), PERCENT, STRING, PATH, LIST (may be repeated; lists of layers are merged without
+ * duplicates), CHOICE (default column lists "default|other|...") scope   which commands take it: a
+ * mask of SCOPE_* layers  which configuration layers may set it: CFG_ANY, or CFG_TRUSTED (managed,
+ * user, environment, command line, never a project file: M5), or CFG_CLI (command line only) min,
+ * max  for numbers; max 0: none
  */
 #define OPTION_TABLE(OPTION)                                                                       \
 	OPTION(DIRECTORY, "directory", PATH, SCOPE_ALL, CFG_CLI, 0, 0, "", "DIR",                  \
@@ -20,12 +19,14 @@
 	       "context window, where the model table does not know it")                           \
 	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
 	       "reasoning effort asked from the model")                                            \
-	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME", "role of the agent") \
+	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME",                     \
+	       "role of the agent")                                                                \
 	OPTION(BASE, "base", STRING, SCOPE_RUN, CFG_CLI, 0, 0, "", "REV",                          \
 	       "commit that the work starts from (default: HEAD)")                                 \
 	OPTION(DIRTY, "dirty", FLAG, SCOPE_RUN, CFG_CLI, 0, 0, "", "",                             \
 	       "put uncommitted work, untracked files too, into the base")                         \
-	OPTION(FILE, "file", PATH, SCOPE_RUN, CFG_CLI, 0, 0, "", "FILE", "read the task from FILE") \
+	OPTION(FILE, "file", PATH, SCOPE_RUN, CFG_CLI, 0, 0, "", "FILE",                           \
+	       "read the task from FILE")                                                          \
 	OPTION(AGENTS, "agents", COUNT, SCOPE_WORK, CFG_ANY, 1, 1000, "4", "N",                    \
 	       "agents that work at the same time")                                                \
 	OPTION(MAX_COST, "max-cost", MONEY, SCOPE_WORK, CFG_ANY, 0, 0, "", "USD",                  \
@@ -87,7 +88,9 @@
 	OPTION(PORT, "port", COUNT, SCOPE_REHEARSE, CFG_CLI, 0, 65535, "0", "N",                   \
 	       "port of the rehearsal server (default: any free one)")                             \
 	OPTION(JSON, "json", FLAG, SCOPE_ALL, CFG_CLI, 0, 0, "", "", "machine-readable output")    \
-	OPTION(PLAIN, "plain", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "", "plain lines, no live view") \
-	OPTION(QUIET, "quiet", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "", "only the result (short: -q)") \
+	OPTION(PLAIN, "plain", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                             \
+	       "plain lines, no live view")                                                        \
+	OPTION(QUIET, "quiet", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                             \
+	       "only the result (short: -q)")                                                      \
 	OPTION(VERBOSE, "verbose", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                         \
 	       "diagnostics of all processes on stderr (short: -v)")

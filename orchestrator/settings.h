@@ -2,12 +2,13 @@
  * settings.h - the effective value of each option, from the layers of M5, each with its origin.
  *
  * Layers, strongest first: managed (/etc/baton/config.yaml), command line, environment
- * (BATON_<NAME>), project local (.baton/config.local.yaml), project shared (.baton/config.yaml), user
+ * (BATON_<NAME>), project local (.baton/config.local.yaml), project shared (.baton/config.yaml),
+ * user
  * ($XDG_CONFIG_HOME/baton/config.yaml). Scalars override; lists are merged. Unknown keys and wrong
- * types are errors with file, line and the nearest name. Beside options a file may hold `providers:`
- * (name -> api, base_url, key_env, auth, headers, ca_file, proxy, concurrency), `models:` (overrides,
- * base/model_table.h) and `trust:`-free notes; providers and models are taken from trusted layers only
- * (never from project files).
+ * types are errors with file, line and the nearest name. Beside options a file may hold
+ * `providers:` (name -> api, base_url, key_env, auth, headers, ca_file, proxy, concurrency),
+ * `models:` (overrides, base/model_table.h) and `trust:`-free notes; providers and models are taken
+ * from trusted layers only (never from project files).
  */
 #ifndef BATON_ORCHESTRATOR_SETTINGS_H
 #define BATON_ORCHESTRATOR_SETTINGS_H
@@ -66,11 +67,12 @@ const struct option *option_table(size_t *ret_count);
 
 struct settings;
 
-/* Parses argv (after the command's name) for a command of this scope: long options as --name VALUE and
- * --name=VALUE, -C, -q, -v, --no-NAME for flags, "--" ends options. Then reads the layers. cwd-relative paths
- * become absolute. project_dir is the top of the user's checkout, NULL if there is none (then no project
- * layers). Positional arguments are kept in order. ERR_USAGE with the nearest name. --help is reported
- * through settings_wants_help. */
+/* Parses argv (after the command's name) for a command of this scope: long options as --name VALUE
+ * and
+ * --name=VALUE, -C, -q, -v, --no-NAME for flags, "--" ends options. Then reads the layers.
+ * cwd-relative paths become absolute. project_dir is the top of the user's checkout, NULL if there
+ * is none (then no project layers). Positional arguments are kept in order. ERR_USAGE with the
+ * nearest name. --help is reported through settings_wants_help. */
 int settings_load(int argc, char **argv, enum option_scope scope, const char *project_dir,
 		  struct settings **ret, struct err *err);
 void settings_free(struct settings *s);
@@ -81,26 +83,30 @@ const char *settings_arg(const struct settings *s, size_t i);
 
 bool settings_is_set(const struct settings *s, enum option_id id); /* not the built-in default */
 bool settings_flag(const struct settings *s, enum option_id id);
-int64_t settings_i64(const struct settings *s, enum option_id id);	 /* COUNT; DURATION in ms; 0 if unset */
-double settings_double(const struct settings *s, enum option_id id);	 /* MONEY; < 0 if unset */
-const char *settings_str(const struct settings *s, enum option_id id);	 /* NULL if unset */
+int64_t settings_i64(const struct settings *s,
+		     enum option_id id); /* COUNT; DURATION in ms; 0 if unset */
+double settings_double(const struct settings *s, enum option_id id);   /* MONEY; < 0 if unset */
+const char *settings_str(const struct settings *s, enum option_id id); /* NULL if unset */
 const char *const *settings_list(const struct settings *s, enum option_id id); /* NULL-terminated */
 /* "command line", "environment BATON_MODEL", "/home/u/.config/baton/config.yaml:3", "default". */
 const char *settings_origin(const struct settings *s, enum option_id id);
-struct json_object *settings_models(const struct settings *s);	/* model overrides or NULL; borrowed */
+struct json_object *
+settings_models(const struct settings *s); /* model overrides or NULL; borrowed */
 
 /* A provider as the gateway's start document wants it (docs/documents.md), from the built-in table
  * (data/models.json `providers`), configuration and the SDKs' variables (ANTHROPIC_BASE_URL,
- * OPENAI_BASE_URL, http(s)_proxy, SSL_CERT_FILE). *ret_key_env names the variable that holds its key (NULL: it needs
- * none). An unknown provider is ERR_USAGE with the nearest name. */
+ * OPENAI_BASE_URL, http(s)_proxy, SSL_CERT_FILE). *ret_key_env names the variable that holds its
+ * key (NULL: it needs none). An unknown provider is ERR_USAGE with the nearest name. */
 int settings_provider(const struct settings *s, const char *name, struct json_object **ret,
 		      const char **ret_key_env, struct err *err);
-/* The key: from the variable key_env or a file with mode 0600 ($XDG_CONFIG_HOME/baton/keys.yaml; wider modes
- * are refused). NULL with err naming both places if there is none. Caller frees and wipes. */
-char *settings_key(const struct settings *s, const char *provider, const char *key_env, struct err *err);
-/* Splits "provider/name" (the model's own name may hold slashes); with no model set picks a sensible model
- * of the one provider whose key is set (or ERR_USAGE that says what to do). rehearsal:FILE gives provider "rehearsal"
- * and name FILE. Both owned by the caller. */
+/* The key: from the variable key_env or a file with mode 0600 ($XDG_CONFIG_HOME/baton/keys.yaml;
+ * wider modes are refused). NULL with err naming both places if there is none. Caller frees and
+ * wipes. */
+char *settings_key(const struct settings *s, const char *provider, const char *key_env,
+		   struct err *err);
+/* Splits "provider/name" (the model's own name may hold slashes); with no model set picks a
+ * sensible model of the one provider whose key is set (or ERR_USAGE that says what to do).
+ * rehearsal:FILE gives provider "rehearsal" and name FILE. Both owned by the caller. */
 int settings_model(const struct settings *s, char **ret_provider, char **ret_name, struct err *err);
 
 /* Prints --help of a scope's options; and the effective values with origins for `baton config`. */

@@ -1,9 +1,9 @@
 /*
  * review.h - the pure parts of `baton review`: shards, findings, merging, outputs.
  *
- * No processes here: cmd_review.c drives agents and calls these. A diff comes as baton-git's answer to
- * `range` (docs/documents.md). Findings are data (I12): paths and lines are checked against the diff
- * before anybody trusts them.
+ * No processes here: cmd_review.c drives agents and calls these. A diff comes as baton-git's answer
+ * to `range` (docs/documents.md). Findings are data (I12): paths and lines are checked against the
+ * diff before anybody trusts them.
  */
 #ifndef BATON_ORCHESTRATOR_REVIEW_H
 #define BATON_ORCHESTRATOR_REVIEW_H
@@ -23,14 +23,14 @@ int severity_parse(const char *name, enum severity *ret); /* -1: unknown */
 /* A shard: some files of the diff, or some hunks of one large file; fits `budget` tokens (4 bytes
  * each). Files that belong together by folder stay together. Binary files are named, not shown. */
 struct shard {
-	char **files;	 /* paths of the new side (old side for deletions) */
+	char **files; /* paths of the new side (old side for deletions) */
 	size_t n_files;
-	char *patch;	 /* text for the reviewer */
+	char *patch; /* text for the reviewer */
 	size_t patch_len;
 	struct shard_range { /* lines of the new side inside its hunks, with context */
 		char *file;
 		int64_t first, last;
-	} *ranges;
+	} * ranges;
 	size_t n_ranges;
 };
 struct shards {
@@ -39,9 +39,10 @@ struct shards {
 	char **skipped; /* "logo.png: binary" ... */
 	size_t n_skipped;
 };
-/* range: the answer's body. A single hunk larger than the budget is cut into line runs that overlap by
- * 10 lines. */
-int shards_make(struct json_object *range, int64_t budget_tokens, struct shards *ret, struct err *err);
+/* range: the answer's body. A single hunk larger than the budget is cut into line runs that overlap
+ * by 10 lines. */
+int shards_make(struct json_object *range, int64_t budget_tokens, struct shards *ret,
+		struct err *err);
 void shards_release(struct shards *s);
 
 struct finding {
@@ -50,8 +51,13 @@ struct finding {
 	int64_t line; /* of the new side */
 	enum severity severity;
 	char *category, *claim, *evidence, *suggestion;
-	char *agent;  /* who found it: "a3" or "a3, a5" after merging */
-	enum verdict { VERDICT_NONE, VERDICT_CONFIRMED, VERDICT_REFUTED, VERDICT_UNCERTAIN } verdict;
+	char *agent; /* who found it: "a3" or "a3, a5" after merging */
+	enum verdict {
+		VERDICT_NONE,
+		VERDICT_CONFIRMED,
+		VERDICT_REFUTED,
+		VERDICT_UNCERTAIN
+	} verdict;
 	char *verdict_reason, *verifier;
 };
 struct findings {
@@ -61,12 +67,13 @@ struct findings {
 	size_t n_notes, cap_notes;
 };
 /* Takes the findings of one reviewer's report (checked object of handoff/report.h): unknown
- * severities become medium with a note; a finding whose file or line is not within its shard's ranges is
- * dropped with a note. */
+ * severities become medium with a note; a finding whose file or line is not within its shard's
+ * ranges is dropped with a note. */
 void findings_take(struct findings *f, struct json_object *report, const struct shard *shard,
 		   const char *agent);
-/* Merges duplicates by rule: same file, lines within 3, and the same category or claims whose word sets
- * overlap by half or more; the strongest severity and the longest evidence win. Numbers the rest. */
+/* Merges duplicates by rule: same file, lines within 3, and the same category or claims whose word
+ * sets overlap by half or more; the strongest severity and the longest evidence win. Numbers the
+ * rest. */
 void findings_merge(struct findings *f);
 /* The task text of a verifier for one finding. */
 void finding_task(const struct finding *finding, struct buf *out);
@@ -76,19 +83,20 @@ void findings_release(struct findings *f);
 bool findings_reach(const struct findings *f, enum severity s);
 
 struct review_summary {
-	const char *title;   /* of the range */
+	const char *title; /* of the range */
 	const char *run;
 	const char *model;
 	size_t reviewers, verifiers, lost_agents;
 	char *const *skipped;
 	size_t n_skipped;
-	char *const *lost; /* "a4: killed by signal 9; files src/x.c" : parts of the diff nobody reviewed */
+	char *const *lost; /* "a4: killed by signal 9; files src/x.c" : parts of the diff nobody
+			      reviewed */
 	size_t n_lost;
 };
 void findings_markdown(const struct findings *f, const struct review_summary *s, struct buf *out);
 struct json_object *findings_json(const struct findings *f, const struct review_summary *s);
-/* SARIF 2.1.0: refuted findings are left out, uncertain ones carry a property. URIs are percent-encoded
- * relative paths with uriBaseId SRCROOT. */
+/* SARIF 2.1.0: refuted findings are left out, uncertain ones carry a property. URIs are
+ * percent-encoded relative paths with uriBaseId SRCROOT. */
 struct json_object *findings_sarif(const struct findings *f, const struct review_summary *s);
 
 #endif

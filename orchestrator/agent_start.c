@@ -1,0 +1,271 @@
+/*
+ * agent_start.c - start documents and worktrees. Runs in the parent.
+ *
+ * The agent's process, its worktree and its first request overlap: the document goes out as soon as
+ * the agent said hello, and tools wait for `ready`.
+ */
+#include "orchestrator/agent_start.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "orchestrator/run.h"
+#include "orchestrator/setup.h"
+
+struct json_object *agent_git_entry(const struct agent_record *agent)
+{
+	struct json_object *entry = json_object_new_object();
+
+	json_set_str(entry, "path", agent->run->toplevel);
+	json_set_str(entry, "run", agent->run->id);
+	json_set_str(entry, "agent", agent->name);
+	json_set_str(entry, "branch", agent->branch);
+	json_set_str(entry, "base", agent->base);
+	json_set_str(entry, "worktree", agent->worktree);
+	json_set_str(entry, "git_dir", agent->git_dir);
+	return entry;
+}
+
+/* Tells the agent what became of its worktree, once both sides are so far. */
+static void send_ready(struct agent_record *agent)
+{
+	AUTO_JSON struct json_object *body = NULL;
+	struct buf out = BUF_INIT;
+
+	if (!agent->sent_start || agent->ready == READY_UNKNOWN || !agent->child ||
+	    !agent->child->channel)
+		return;
+	body = json_object_new_object();
+	json_set_bool(body, "ok", agent->ready == READY_OK);
+	json_set_str(body, "message", agent->ready_message);
+	json_write(&out, body);
+	channel_send(agent->child->channel, FRAME_READY, NULL, out.data, out.len);
+	buf_release(&out);
+}
+
+static void worktree_ready(struct agent_record *agent, const char *failure)
+{
+	agent->ready = failure ? READY_FAILED : READY_OK;
+	free(agent->ready_message);
+	agent->ready_message = mem_strdup(failure);
+	if (agent->said_hello && !agent->sent_start)
+		agent_send_start(agent); /* it waited for the setup command */
+	else
+		send_ready(agent);
+}
+
+/* Trap 126: a failed setup is told before the model starts, and nothing is spent. */
+static void on_setup_done(struct agent_record *agent, const char *failure)
+{
+	if (!failure) {
+		agent->setup_pending = false;
+		worktree_ready(agent, NULL);
+		return;
+	}
+	journal_add(agent->run->journal, true, "worktree.setup_failed", "agent:s message:s",
+		    agent->name, failure);
+	agent_fail(agent, failure);
+}
+
+static void on_worktree(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+	struct run *run = agent->run;
+
+	if (failure) {
+		AUTO_FREE char *reason = mem_printf("no worktree: %s", failure->message);
+		journal_add(run->journal, true, "worktree.failed", "agent:s message:s", agent->name,
+			    failure->message);
+		agent_fail(agent, reason);
+		return;
+	}
+	agent->worktree_made = true;
+	journal_add(run->journal, true, "worktree.created",
+		    "agent:s path:s branch:s files:i notes:j", agent->name, agent->worktree,
+		    agent->branch, json_i64(answer, "files", 0), json_arr(answer, "notes"));
+	if (agent->setup_pending && agent->child)
+		setup_run(agent, settings_str(run->settings, OPT_SETUP), on_setup_done);
+	else
+		worktree_ready(agent, NULL);
+}
+
+void agent_make_worktree(struct agent_record *agent)
+{
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+	struct err err = ERR_INIT;
+
+	agent->setup_pending = settings_str(agent->run->settings, OPT_SETUP) != NULL;
+	if (!agent->run->git_client) {
+		err_set(&err, ERR_CLOSED, "the worktree service is gone");
+		on_worktree(agent, NULL, &err);
+		return;
+	}
+	json_set_bool(request, "setup_submodules", true);
+	git_client_call(agent->run->git_client, "create", request, on_worktree, agent);
+}
+
+/* ---- the document ---- */
+
+static struct json_object *strings(const char *const *list)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (; list && *list; list++)
+		json_object_array_add(array, json_object_new_string(*list));
+	return array;
+}
+
+/* The user's --network is the most that a role can get; a role may ask for less. */
+static const char *document_network(const struct agent_record *agent)
+{
+	static const char *const modes[] = {"none", "loopback", "open"};
+	const char *allowed = settings_str(agent->run->settings, OPT_NETWORK);
+	const char *wanted = agent->role->network;
+
+	if (!wanted || !allowed)
+		return allowed ? allowed : "none";
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		if (strcmp(modes[i], allowed) == 0 || strcmp(modes[i], wanted) == 0)
+			return modes[i];
+	}
+	return "none";
+}
+
+static struct json_object *document_role(const struct agent_record *agent)
+{
+	const struct role *role = agent->role;
+	const struct settings *s = agent->run->settings;
+	struct json_object *doc = json_object_new_object();
+	const char *effort = role->effort ? role->effort : settings_str(s, OPT_EFFORT);
+
+	json_set_str(doc, "name", role->name);
+	json_set_str(doc, "prompt", role->prompt);
+	json_set(doc, "tools", role->tools ? strings((const char *const *)role->tools) : NULL);
+	json_set_bool(doc, "write", role->write && !agent->view);
+	json_set_str(doc, "network", document_network(agent));
+	json_set_str(doc, "effort", effort);
+	json_set_i64(doc, "max_rounds", agent->max_rounds);
+	json_set_i64(doc, "max_output", settings_i64(s, OPT_MAX_OUTPUT));
+	json_set(doc, "output_schema", json_object_get(agent->output_schema));
+	return doc;
+}
+
+static struct json_object *document_environment(const struct agent_record *agent)
+{
+	struct json_object *doc = json_object_new_object();
+	struct utsname host;
+	char stamp[CLOCK_STAMP_SIZE];
+
+	uname(&host);
+	AUTO_FREE char *platform = mem_printf("%s %s", host.sysname, host.machine);
+	json_set_str(doc, "branch", agent->branch);
+	json_set_str(doc, "base", agent->base);
+	json_set_str(doc, "platform", platform);
+	clock_stamp(clock_wall_ms(), stamp);
+	json_set_strn(doc, "date", stamp, 10);
+	json_set_str(doc, "repository", json_str(agent->run->repository, "name", ""));
+	return doc;
+}
+
+static struct json_object *document_dirs(const struct agent_record *agent)
+{
+	struct json_object *doc = json_object_new_object();
+	AUTO_FREE char *scratch = file_join(agent->gen_dir, "scratch");
+	AUTO_FREE char *cache = file_join(agent->dir, "cache");
+
+	json_set_str(doc, "generation", agent->gen_dir);
+	json_set_str(doc, "worktree", agent->worktree);
+	json_set_str(doc, "git", agent->git_dir);
+	json_set_str(doc, "scratch", scratch);
+	json_set_str(doc, "cache", cache);
+	return doc;
+}
+
+static struct json_object *document_box(const struct agent_record *agent)
+{
+	const struct settings *s = agent->run->settings;
+	struct json_object *doc = json_object_new_object();
+	bool unconfined = agent->run->box_level == BOX_NONE;
+	AUTO_FREE char *program = unconfined ? NULL : file_find_program("baton-box", NULL);
+	struct json_object *read = strings(settings_list(s, OPT_READ_PATHS));
+
+	if (!agent->view) {
+		AUTO_FREE char *objects = file_join(agent->run->common_dir, "objects");
+		json_object_array_add(read, json_object_new_string(objects));
+	}
+	json_set_str(doc, "program", program);
+	json_set_str(doc, "level", unconfined ? "unconfined" : "auto");
+	json_set(doc, "read_paths", read);
+	json_set(doc, "pass_env", strings(settings_list(s, OPT_PASS_ENV)));
+	return doc;
+}
+
+static struct json_object *document_limits(const struct agent_record *agent)
+{
+	struct json_object *doc = json_object_new_object();
+	int64_t shell = settings_i64(agent->run->settings, OPT_SHELL_TIMEOUT);
+
+	json_set_i64(doc, "shell_timeout_ms", shell);
+	json_set_i64(doc, "shell_timeout_max_ms", MAX(shell, 600000));
+	json_set_i64(doc, "result_chars", 50000);
+	json_set_i64(doc, "shell_chars", 30000);
+	json_set_i64(doc, "grep_chars", 20000);
+	json_set_i64(doc, "results_total_chars", 200000);
+	json_set_i64(doc, "report_tokens", 2000);
+	return doc;
+}
+
+static struct json_object *start_document(const struct agent_record *agent)
+{
+	struct run *run = agent->run;
+	struct json_object *doc = json_object_new_object();
+	struct json_object *context = json_object_new_object();
+	AUTO_FREE char *image = file_find_program("baton-image", NULL);
+	AUTO_FREE char *head_ref =
+		agent->branch ? mem_printf("refs/heads/%s", agent->branch) : NULL;
+
+	json_set_str(doc, "run", run->id);
+	json_set_str(doc, "agent", agent->name);
+	json_set_i64(doc, "generation", agent->generation);
+	json_set(doc, "role", document_role(agent));
+	json_set_str(doc, "task", agent->task);
+	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");
+	json_set_str(doc, "brief", agent->brief ? agent->brief : "");
+	json_set(doc, "instructions", json_object_get(run->instructions));
+	json_set(doc, "environment", document_environment(agent));
+	json_set(doc, "model", model_to_json(run->model));
+	json_set(doc, "dirs", document_dirs(agent));
+	AUTO_FREE char *git_file =
+		agent->git_dir ? mem_printf("gitdir: %s\n", agent->git_dir) : NULL;
+	json_set_str(doc, "git_file", git_file);
+	json_set_str(doc, "head_ref", head_ref);
+	json_set_bool(doc, "worktree_ready", agent->view != NULL);
+	json_set_bool(doc, "read_only", agent->view != NULL || !agent->role->write);
+	json_set(doc, "box", document_box(agent));
+	json_set_str(doc, "image_program", image);
+	json_set(doc, "limits", document_limits(agent));
+	json_set_i64(context, "compact_buffer",
+		     agent->role->compact_buffer ? agent->role->compact_buffer : 13000);
+	json_set(doc, "context", context);
+	return doc;
+}
+
+void agent_send_start(struct agent_record *agent)
+{
+	AUTO_JSON struct json_object *doc = start_document(agent);
+	struct buf out = BUF_INIT;
+
+	json_write(&out, doc);
+	channel_send(agent->child->channel, FRAME_START, NULL, out.data, out.len);
+	buf_release(&out);
+	agent->sent_start = true;
+	agent->state = AGENT_WORKING;
+	agent->last_progress_ms = clock_mono_ms();
+	send_ready(agent);
+}

@@ -1,0 +1,366 @@
+/*
+ * agents.c - the life of agents in the parent; see agents.h for states. Frames are in
+ * agent_frames.c, the start document in agent_start.c, collection in collect.c.
+ */
+#include "orchestrator/agents.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "orchestrator/agent_frames.h"
+#include "orchestrator/agent_start.h"
+#include "orchestrator/calls.h"
+#include "orchestrator/collect.h"
+#include "orchestrator/run.h"
+
+#define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
+#define TERM_GRACE_MS	3000  /* from TERM to KILL */
+#define REPORT_GRACE_MS 60000 /* from the request to report to the stop */
+
+const char *agent_state_name(enum agent_state state)
+{
+	static const char *const names[] = {"queued", "preparing",  "working",
+					    "ending", "collecting", "done"};
+
+	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+struct agent_record *agent_find(struct run *run, const char *name)
+{
+	for (size_t i = 0; i < run->agents.count; i++) {
+		if (strcmp(run->agents.list[i]->name, name) == 0)
+			return run->agents.list[i];
+	}
+	return NULL;
+}
+
+struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err)
+{
+	struct agent_pool *pool = &run->agents;
+	struct role *role;
+
+	if (role_load(spec->role, run->toplevel, &role, err) < 0)
+		return NULL;
+	struct agent_record *agent = mem_alloc(sizeof(*agent));
+	agent->run = run;
+	agent->number = (int)pool->count + 1;
+	agent->generation = 1;
+	agent->role = role;
+	snprintf(agent->name, sizeof(agent->name), "a%d", agent->number);
+	agent->task = mem_strdup(spec->task);
+	agent->task_of_user = spec->task_of_user;
+	agent->brief = mem_strdup(spec->brief);
+	agent->view = mem_strdup(spec->view);
+	agent->base = mem_strdup(spec->base);
+	agent->output_schema =
+		json_object_get(spec->output_schema ? spec->output_schema : role->output_schema);
+	agent->max_rounds = spec->max_rounds ? spec->max_rounds : role->max_rounds;
+	if (!agent->max_rounds)
+		agent->max_rounds = settings_i64(run->settings, OPT_MAX_ROUNDS);
+	agent->arg = spec->arg;
+	MEM_GROW(pool->list, pool->cap, pool->count + 1);
+	pool->list[pool->count++] = agent;
+	for (char **note = role->notes; note && *note; note++)
+		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
+			    *note);
+	return agent;
+}
+
+/* ---- starting ---- */
+
+static void on_agent_closed(struct child *child)
+{
+	struct agent_record *agent = child->arg;
+
+	calls_drop_agent(agent);
+}
+
+/* A status for an agent that ended without saying one. */
+static void agent_set_lost(struct agent_record *agent, int wait_status, const char *failure)
+{
+	char text[64];
+
+	if (agent->status)
+		return;
+	agent->status = mem_strdup(agent->stop_step ? "stopped" : "lost");
+	child_describe_exit(wait_status, text, sizeof(text));
+	if (!agent->reason || !agent->stop_step) {
+		free(agent->reason);
+		agent->reason = failure ? mem_printf("%s (%s)", failure, text) : mem_strdup(text);
+	}
+}
+
+static void on_agent_exit(struct child *child, int wait_status, const char *failure)
+{
+	struct agent_record *agent = child->arg;
+	struct run *run = agent->run;
+
+	agent->child = NULL;
+	if (agent->ev_deadline)
+		event_del(agent->ev_deadline);
+	agent_set_lost(agent, wait_status, failure);
+	if (!children_sweep(run->children))
+		run->sweep_wanted = true;
+	journal_add(run->journal, true, "agent.ended",
+		    "agent:s status:s reason:s rounds:i tool_calls:i", agent->name, agent->status,
+		    agent->reason, agent->rounds, agent->tool_calls);
+	agent->state = AGENT_COLLECTING;
+	collect_start(agent);
+}
+
+static const struct child_handler agent_handler = {
+	.on_frame = agent_on_frame,
+	.on_closed = on_agent_closed,
+	.on_exit = on_agent_exit,
+};
+
+static int agent_make_dirs(struct agent_record *agent, struct err *err)
+{
+	struct run *run = agent->run;
+	static const char *const below[] = {"results", "scratch"};
+
+	agent->dir = run_path(run, "agents/%s", agent->name);
+	agent->gen_dir = mem_printf("%s/%lld", agent->dir, (long long)agent->generation);
+	agent->worktree = agent->view ? mem_strdup(agent->view)
+				      : mem_printf("%s/%s", run->worktrees_dir, agent->name);
+	if (!agent->view) {
+		agent->git_dir = mem_printf("%s/git", agent->dir);
+		agent->branch =
+			mem_printf("%s/%s/%s", settings_str(run->settings, OPT_BRANCH_PREFIX),
+				   run->id, agent->name);
+	}
+	if (file_mkdirs(agent->gen_dir, 0700, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
+		AUTO_FREE char *path = file_join(agent->gen_dir, below[i]);
+		if (file_mkdirs(path, 0700, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int agent_spawn_process(struct agent_record *agent, struct err *err)
+{
+	static const char *const allow[] = {"PATH",  "HOME",	     "LANG",	      "LC_*",
+					    "TZ",    "USER",	     "LOGNAME",	      "SHELL",
+					    "XDG_*", "ASAN_OPTIONS", "UBSAN_OPTIONS", NULL};
+	struct run *run = agent->run;
+	const char *argv[] = {"baton", "agent", NULL};
+	AUTO_FREE char *log = file_join(agent->gen_dir, "stderr.log");
+	AUTO_FD int fd_err = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	char **env = env_filter(allow, NULL);
+	struct child_spec spec = {
+		.kind = CHILD_AGENT,
+		.name = agent->name,
+		.handler = &agent_handler,
+		.arg = agent,
+		.channel = true,
+		.sender = FROM_A,
+		.opts = SPAWN_OPTS_INIT,
+	};
+
+	spec.opts.path = "/proc/self/exe";
+	spec.opts.argv = argv;
+	spec.opts.envp = (const char *const *)env;
+	spec.opts.cwd = "/";
+	spec.opts.fd_err = settings_flag(run->settings, OPT_VERBOSE) ? STDERR_FILENO : fd_err;
+	spec.opts.death_signal = SIGTERM;
+	int rc = children_spawn(run->children, &spec, &agent->child, err);
+	env_list_free(env);
+	return rc;
+}
+
+/* An agent that could not even be started: DONE at once, as its own recorded failure. */
+static void agent_start_failed(struct agent_record *agent, const struct err *err)
+{
+	agent->status = mem_strdup("failed");
+	free(agent->reason);
+	agent->reason = mem_strdup(err->message);
+	journal_add(agent->run->journal, true, "agent.ended", "agent:s status:s reason:s",
+		    agent->name, agent->status, agent->reason);
+	agent->state = AGENT_COLLECTING;
+	collect_start(agent);
+}
+
+static void agent_start(struct agent_record *agent)
+{
+	struct run *run = agent->run;
+	struct err err = ERR_INIT;
+
+	agent->state = AGENT_PREPARING;
+	agent->last_progress_ms = clock_mono_ms();
+	run->agents.live++;
+	if (agent_make_dirs(agent, &err) < 0 || agent_spawn_process(agent, &err) < 0) {
+		agent_start_failed(agent, &err);
+		return;
+	}
+	journal_add(run->journal, true, "agent.spawned",
+		    "agent:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
+		    agent->name, agent->role->name, agent->generation, (int64_t)agent->child->pid,
+		    agent->branch, agent->worktree, agent->base, agent->task);
+	if (!agent->view)
+		agent_make_worktree(agent);
+}
+
+void agents_pump(struct run *run)
+{
+	struct agent_pool *pool = &run->agents;
+
+	if (pool->starting || run->stopping)
+		return;
+	pool->starting = true; /* a start that fails at once comes back here */
+	for (size_t i = 0; i < pool->count && pool->live < pool->limit; i++) {
+		if (pool->list[i]->state == AGENT_QUEUED)
+			agent_start(pool->list[i]);
+	}
+	pool->starting = false;
+}
+
+/* ---- stopping ---- */
+
+static void on_stop_step(evutil_socket_t fd, short what, void *arg)
+{
+	struct agent_record *agent = arg;
+
+	if (!agent->child)
+		return;
+	if (agent->stop_step == 0)
+		agent_stop(agent, agent->reason);
+	else
+		child_stop(agent->child, TERM_GRACE_MS);
+}
+
+static void agent_arm(struct agent_record *agent, int64_t ms)
+{
+	struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+
+	if (!agent->ev_deadline)
+		agent->ev_deadline = evtimer_new(agent->run->base, on_stop_step, agent);
+	evtimer_add(agent->ev_deadline, &tv);
+}
+
+static void agent_control(struct agent_record *agent, const char *action, const char *reason)
+{
+	struct buf fields = BUF_INIT;
+
+	if (!agent->child || !agent->child->channel)
+		return;
+	buf_addf(&fields, "\"action\":\"%s\",\"reason\":", action);
+	json_write_cstr(&fields, reason);
+	channel_send(agent->child->channel, FRAME_CONTROL, buf_str(&fields), NULL, 0);
+	buf_release(&fields);
+}
+
+void agent_stop(struct agent_record *agent, const char *reason)
+{
+	if (agent->state == AGENT_QUEUED) {
+		agent->state = AGENT_DONE;
+		agent->status = mem_strdup("stopped");
+		agent->reason = mem_strdup(reason);
+		return;
+	}
+	if (!agent->child || agent->stop_step > 0)
+		return;
+	agent->stop_step = 1;
+	char *kept = mem_strdup(reason);
+	free(agent->reason);
+	agent->reason = kept;
+	agent_control(agent, "stop", reason);
+	agent_arm(agent, STOP_GRACE_MS);
+}
+
+void agent_fail(struct agent_record *agent, const char *reason)
+{
+	free(agent->status);
+	agent->status = mem_strdup("failed");
+	free(agent->reason);
+	agent->reason = mem_strdup(reason);
+	agent->stop_step = 1; /* what the process says from now on changes neither */
+	if (agent->child)
+		child_stop(agent->child, TERM_GRACE_MS);
+}
+
+void agent_ask_report(struct agent_record *agent, const char *reason)
+{
+	if (!agent->child || agent->stop_step > 0 || agent->asked_report)
+		return;
+	agent->asked_report = true;
+	free(agent->reason);
+	agent->reason = mem_strdup(reason);
+	agent_control(agent, "report", reason);
+	agent_arm(agent, REPORT_GRACE_MS);
+}
+
+void agents_stop_all(struct run *run, const char *reason)
+{
+	for (size_t i = 0; i < run->agents.count; i++)
+		agent_stop(run->agents.list[i], reason);
+}
+
+void agents_kill_all(struct run *run)
+{
+	for (size_t i = 0; i < run->agents.count; i++) {
+		struct agent_record *agent = run->agents.list[i];
+		if (agent->child)
+			child_stop(agent->child, 0);
+	}
+}
+
+/* ---- watchdogs ---- */
+
+void agents_watch(struct run *run)
+{
+	int64_t now = clock_mono_ms();
+
+	for (size_t i = 0; i < run->agents.count; i++) {
+		struct agent_record *agent = run->agents.list[i];
+		bool tool = strcmp(agent->activity, "tool") == 0;
+		int64_t limit = settings_i64(run->settings, tool ? OPT_TOOL_IDLE : OPT_MODEL_IDLE);
+		if (agent->state != AGENT_WORKING || now - agent->last_progress_ms < limit ||
+		    strcmp(agent->activity, "waiting") == 0)
+			continue;
+		agent->last_progress_ms = now;
+		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
+			    tool ? "one tool takes longer than --tool-idle"
+				 : "no model progress for --model-idle");
+		agent_ask_report(agent, tool ? "watchdog: no end of a tool call"
+					     : "watchdog: no model progress");
+	}
+}
+
+static void agent_release(struct agent_record *agent)
+{
+	char *strings[] = {
+		agent->task,	    agent->brief,	  agent->view,	     agent->base,
+		agent->worktree,    agent->git_dir,	  agent->branch,     agent->dir,
+		agent->gen_dir,	    agent->ready_message, agent->status,     agent->reason,
+		agent->report_call, agent->diff_stat,	  agent->merged_tip, agent->kept};
+	struct json_object *trees[] = {agent->output_schema, agent->report, agent->seen,
+				       agent->result, agent->changes};
+
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		free(strings[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
+		json_object_put(trees[i]);
+	if (agent->ev_deadline)
+		event_free(agent->ev_deadline);
+	role_free(agent->role);
+	free(agent);
+}
+
+void agents_release(struct agent_pool *pool)
+{
+	for (size_t i = 0; i < pool->count; i++)
+		agent_release(pool->list[i]);
+	free(pool->list);
+	*pool = (struct agent_pool){0};
+}

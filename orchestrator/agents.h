@@ -1,0 +1,136 @@
+/*
+ * agents.h - the parent's side of its agents: spawn, frames, stop, collect.
+ *
+ * States and legal moves:
+ *
+ *   QUEUED -> PREPARING -> WORKING -> ENDING -> COLLECTING -> DONE
+ *                  |           |                    ^
+ *                  +-----------+------ lost --------+
+ *
+ * QUEUED: waits for one of the slots. PREPARING: the process runs and said hello or not yet; its
+ * worktree is being made at the same time. WORKING: it has its start document. ENDING: its result
+ * frame came. Once the process is gone (with or without a result: then it is lost) baton-git brings
+ * its work home: COLLECTING (uncommitted work becomes a commit, the branch is imported, status and
+ * diff are read). DONE frees the slot and calls the driver.
+ */
+#ifndef BATON_ORCHESTRATOR_AGENTS_H
+#define BATON_ORCHESTRATOR_AGENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "orchestrator/budget.h"
+#include "orchestrator/role.h"
+
+struct child;
+struct event;
+struct run;
+
+enum agent_state {
+	AGENT_QUEUED,
+	AGENT_PREPARING,
+	AGENT_WORKING,
+	AGENT_ENDING,
+	AGENT_COLLECTING,
+	AGENT_DONE,
+};
+const char *agent_state_name(enum agent_state state);
+
+/* What an agent is to do. Strings are copied. */
+struct agent_spec {
+	const char *role; /* name for role_load */
+	const char *task;
+	bool task_of_user;
+	const char *brief; /* may be NULL */
+	const char
+		*view; /* absolute path of a shared read-only tree; NULL: a worktree of its own */
+	const char *base;		   /* commit; needed when view is NULL */
+	struct json_object *output_schema; /* overrides the role's; may be NULL; borrowed */
+	int64_t max_rounds;		   /* 0: the role's or the run's */
+	void *arg;			   /* the driver's */
+};
+
+/* One open reservation of an agent's call. */
+struct agent_call {
+	int64_t req;
+	struct reservation reservation;
+	int64_t estimate;
+	int64_t bytes_down; /* of the attempt, when it ended without usage */
+	bool over;	    /* the gateway ended it; usage is awaited */
+};
+
+struct agent_record {
+	struct run *run;
+	char name[16]; /* "a1" */
+	int number;
+	int64_t generation;
+	enum agent_state state;
+	struct role *role;
+	char *task, *brief, *view, *base;
+	bool task_of_user;
+	struct json_object *output_schema;
+	int64_t max_rounds;
+	void *arg;
+
+	struct child *child; /* NULL when it is gone */
+	bool said_hello, sent_start;
+	bool worktree_made; /* git create answered ok */
+	char *worktree, *git_dir, *branch, *dir, *gen_dir;
+	enum { READY_UNKNOWN, READY_OK, READY_FAILED } ready;
+	char *ready_message;
+	bool setup_pending; /* the start document waits for the setup command */
+
+	char *status; /* done, failed, stopped, limit, lost, budget; NULL while it works */
+	char *reason;
+	char *report_call;	     /* call id of the journaled report */
+	struct json_object *report;  /* as journaled: what was claimed */
+	struct json_object *seen;    /* what the parent saw (X5) */
+	struct json_object *result;  /* body of the result frame */
+	struct json_object *changes; /* answer of status: commits, files */
+	char *diff_stat;
+	char *merged_tip; /* commit of the branch after import, or NULL */
+	char *kept;	  /* why the worktree is kept, or NULL */
+
+	int64_t rounds, tool_calls, failed_calls;
+	int64_t last_progress_ms; /* monotonic */
+	char activity[16];	  /* "model", "tool", "waiting" */
+	struct agent_call calls[8];
+	size_t n_calls;
+	struct budget_usage usage;
+	int64_t used, window; /* tokens of the last request; the model's window */
+	struct event *ev_deadline;
+	int stop_step; /* 0: not asked to stop */
+	bool asked_report;
+};
+
+struct agent_pool {
+	struct agent_record **list;
+	size_t count, cap;
+	size_t live;  /* PREPARING to COLLECTING */
+	size_t limit; /* --agents */
+	bool starting;
+};
+
+/* Queues an agent; NULL with err if its role is unusable. Owned by the run. */
+struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err);
+/* Starts queued agents while slots are free. */
+void agents_pump(struct run *run);
+/* control stop, later TERM, later KILL; frees nothing by itself. */
+void agent_stop(struct agent_record *agent, const char *reason);
+/* Ends an agent that cannot work (no worktree, setup failed): status failed with this reason. */
+void agent_fail(struct agent_record *agent, const char *reason);
+/* A last request to report, then a stop after grace. */
+void agent_ask_report(struct agent_record *agent, const char *reason);
+void agents_stop_all(struct run *run, const char *reason);
+void agents_kill_all(struct run *run);
+/* Watchdogs (X6): once a tick. */
+void agents_watch(struct run *run);
+/* Calls that wait for budget: try again after a settlement. */
+void agents_retry_held(struct run *run);
+struct agent_record *agent_find(struct run *run, const char *name);
+void agents_release(struct agent_pool *pool);
+
+#endif

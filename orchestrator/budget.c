@@ -1,0 +1,100 @@
+/*
+ * budget.c - the arithmetic of reservations; see budget.h. Runs in the parent; pure, no I/O.
+ */
+#include "orchestrator/budget.h"
+
+#include "base/memory.h"
+
+#define LEAST_OUTPUT 1024 /* W12: less room than this is not worth a call */
+
+void budget_init(struct budget *b, double max_cost, int64_t max_tokens)
+{
+	*b = (struct budget){.max_cost = max_cost, .max_tokens = max_tokens};
+}
+
+/* The dearest way in which `estimate` tokens of input can be charged. */
+static double worst_cost(const struct model *model, int64_t estimate, int64_t output)
+{
+	double fresh = model_cost(model, estimate, 0, 0, output);
+	double written = model_cost(model, 0, 0, estimate, output);
+
+	return MAX(0.0, MAX(fresh, written));
+}
+
+static bool fits(const struct budget *b, double cost, int64_t tokens)
+{
+	if (b->max_cost >= 0 && b->used.cost + b->reserved_cost + cost > b->max_cost + 1e-9)
+		return false;
+	int64_t used = b->used.fresh + b->used.cache_read + b->used.cache_write + b->used.output;
+	return !b->max_tokens || used + b->reserved_tokens + tokens <= b->max_tokens;
+}
+
+/* The largest output that fits, by halving the distance: prices have tiers, so no division. */
+static int64_t affordable_output(const struct budget *b, const struct model *model,
+				 int64_t estimate, int64_t max_tokens)
+{
+	int64_t low = 0, high = max_tokens;
+
+	while (low < high) {
+		int64_t mid = low + (high - low + 1) / 2;
+		if (fits(b, worst_cost(model, estimate, mid), estimate + mid))
+			low = mid;
+		else
+			high = mid - 1;
+	}
+	return low >= LEAST_OUTPUT ? low : 0;
+}
+
+enum budget_answer budget_reserve(struct budget *b, const struct model *model, int64_t estimate,
+				  int64_t max_tokens, struct reservation *ret,
+				  int64_t *ret_affordable)
+{
+	double cost = worst_cost(model, estimate, max_tokens);
+	int64_t tokens = estimate + max_tokens;
+
+	if (!fits(b, cost, tokens)) {
+		if (b->in_flight > 0)
+			return BUDGET_WAIT;
+		*ret_affordable = affordable_output(b, model, estimate, max_tokens);
+		return BUDGET_REFUSED;
+	}
+	b->reserved_cost += cost;
+	b->reserved_tokens += tokens;
+	b->in_flight++;
+	*ret = (struct reservation){.cost = cost, .tokens = tokens, .open = true};
+	return BUDGET_OK;
+}
+
+void budget_release(struct budget *b, struct reservation *r)
+{
+	if (!r->open)
+		return;
+	b->reserved_cost -= r->cost;
+	b->reserved_tokens -= r->tokens;
+	b->in_flight--;
+	r->open = false;
+}
+
+static void usage_add(struct budget_usage *u, int64_t fresh, int64_t cache_read,
+		      int64_t cache_write, int64_t output, bool estimated, double cost)
+{
+	u->fresh += fresh;
+	u->cache_read += cache_read;
+	u->cache_write += cache_write;
+	u->output += output;
+	u->calls++;
+	u->estimated_calls += estimated;
+	u->cost += cost;
+}
+
+void budget_settle(struct budget *b, struct reservation *r, const struct model *model,
+		   int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
+		   bool estimated, struct budget_usage *agent)
+{
+	double cost = MAX(0.0, model_cost(model, fresh, cache_read, cache_write, output));
+
+	budget_release(b, r);
+	usage_add(&b->used, fresh, cache_read, cache_write, output, estimated, cost);
+	if (agent)
+		usage_add(agent, fresh, cache_read, cache_write, output, estimated, cost);
+}

@@ -1,0 +1,262 @@
+/*
+ * calls.c - see calls.h. Runs in the parent's loop; keeps no bodies.
+ *
+ * An agent's struct agent_call lives from its request to its settlement: that may be after the
+ * gateway's `end`, since the usage comes from the agent, which has to read the answer's last bytes
+ * first.
+ */
+#include "orchestrator/calls.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "orchestrator/run.h"
+
+#define BYTES_PER_TOKEN 4 /* of an answer that ended without usage; SSE framing is about 20 to 1   \
+			   */
+#define SSE_OVERHEAD 20
+
+static struct agent_call *call_by_req(struct agent_record *agent, int64_t req)
+{
+	for (size_t i = 0; i < agent->n_calls; i++) {
+		if (agent->calls[i].req == req)
+			return &agent->calls[i];
+	}
+	return NULL;
+}
+
+static void call_forget(struct agent_record *agent, struct agent_call *call)
+{
+	*call = agent->calls[--agent->n_calls];
+}
+
+static void journal_settled(struct agent_record *agent, int64_t req,
+			    const struct budget_usage *before, bool estimated)
+{
+	const struct budget_usage *u = &agent->usage;
+
+	journal_add(agent->run->journal, false, "call.settled",
+		    "agent:s req:i fresh:i cache_read:i cache_write:i output:i cost:d estimated:b "
+		    "total_cost:d",
+		    agent->name, req, u->fresh - before->fresh, u->cache_read - before->cache_read,
+		    u->cache_write - before->cache_write, u->output - before->output,
+		    u->cost - before->cost, (int)estimated, agent->run->budget.used.cost);
+}
+
+/* Books an attempt that ended without usage: nothing if no byte came, else what its bytes suggest.
+ */
+static void settle_by_estimate(struct agent_record *agent, struct agent_call *call)
+{
+	struct run *run = agent->run;
+	struct budget_usage before = agent->usage;
+
+	if (call->bytes_down == 0) {
+		budget_release(&run->budget, &call->reservation);
+		return;
+	}
+	int64_t output = call->bytes_down / (BYTES_PER_TOKEN * SSE_OVERHEAD) + 1;
+	budget_settle(&run->budget, &call->reservation, run->model, call->estimate, 0, 0, output,
+		      true, &agent->usage);
+	journal_settled(agent, call->req, &before, true);
+}
+
+/* Reserves and releases, waits, or refuses. Returns false when the request stays held. */
+static bool call_admit(struct agent_record *agent, struct call_entry *entry)
+{
+	struct run *run = agent->run;
+	struct agent_call *call = call_by_req(agent, entry->req);
+	int64_t affordable = 0;
+
+	switch (budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+			       &call->reservation, &affordable)) {
+	case BUDGET_OK:
+		journal_add(run->journal, run->budget.max_cost >= 0 || run->budget.max_tokens > 0,
+			    "call.reserved", "agent:s req:i tokens:i cost:d", agent->name,
+			    entry->req, call->reservation.tokens, call->reservation.cost);
+		call_relay_release(run->relay, entry);
+		return true;
+	case BUDGET_WAIT:
+		channel_sendf(entry->from, FRAME_WAITING, NULL, 0,
+			      "\"req\":%lld,\"reason\":\"budget\"", (long long)entry->req);
+		return false;
+	case BUDGET_REFUSED: break;
+	}
+	char text[200];
+	snprintf(text, sizeof(text),
+		 "the run's budget does not cover this call (%lld input tokens, room for %lld "
+		 "output tokens "
+		 "is left)",
+		 (long long)entry->estimate, (long long)affordable);
+	journal_add(run->journal, true, "budget.reached",
+		    "agent:s estimate:i max_tokens:i affordable:i", agent->name, entry->estimate,
+		    entry->max_tokens, affordable);
+	call_relay_refuse(run->relay, entry, CALL_BUDGET, text);
+	call_forget(agent, call);
+	return true;
+}
+
+static int on_request(struct agent_record *agent, const struct frame *frame, struct err *err)
+{
+	struct run *run = agent->run;
+
+	if (agent->n_calls == ARRAY_SIZE(agent->calls))
+		return err_set(err, ERR_INVALID, "agent opened more than %zu calls at once",
+			       ARRAY_SIZE(agent->calls));
+	struct call_entry *entry =
+		call_relay_open(run->relay, agent->child->channel, agent, frame, agent->name, err);
+	if (!entry)
+		return -1;
+	if (call_by_req(agent, entry->req))
+		return err_set(err, ERR_INVALID, "request number %lld is taken",
+			       (long long)entry->req);
+	agent->calls[agent->n_calls++] =
+		(struct agent_call){.req = entry->req, .estimate = entry->estimate};
+	call_admit(agent, entry);
+	return 0;
+}
+
+static int on_usage(struct agent_record *agent, const struct frame *frame, struct err *err)
+{
+	struct json_object *h = frame->header;
+	struct agent_call *call = call_by_req(agent, json_i64(h, "req", 0));
+	struct budget_usage before = agent->usage;
+	struct run *run = agent->run;
+
+	if (!call)
+		return 0; /* settled by estimate already */
+	int64_t output = json_i64(h, "output", 0);
+	budget_settle(&run->budget, &call->reservation, run->model, json_i64(h, "input", 0),
+		      json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0), output,
+		      json_flag(h, "estimated", false), &agent->usage);
+	journal_settled(agent, call->req, &before, json_flag(h, "estimated", false));
+	call_forget(agent, call);
+	calls_retry_held(run);
+	return 0;
+}
+
+int calls_from_agent(struct agent_record *agent, const struct frame *frame, struct err *err)
+{
+	switch (frame->type) {
+	case FRAME_REQUEST: return on_request(agent, frame, err);
+	case FRAME_USAGE: return on_usage(agent, frame, err);
+	default: return call_relay_from_agent(agent->run->relay, agent->child->channel, frame, err);
+	}
+}
+
+/* The gateway ended a call: keep it until its usage comes, or settle it now. */
+static void call_over(struct agent_record *agent, struct call_entry *entry,
+		      const struct frame *frame)
+{
+	struct agent_call *call = call_by_req(agent, entry->req);
+
+	if (!call)
+		return;
+	call->bytes_down = entry->bytes_down;
+	call->over = true;
+	if (strcmp(json_str(frame->header, "outcome", ""), "ok") == 0)
+		return;
+	settle_by_estimate(agent, call);
+	call_forget(agent, call);
+}
+
+/* An attempt is void: what it cost is booked, and the next one is reserved anew. */
+static void call_again(struct agent_record *agent, struct call_entry *entry)
+{
+	struct agent_call *call = call_by_req(agent, entry->req);
+	struct run *run = agent->run;
+	int64_t affordable;
+
+	if (!call)
+		return;
+	call->bytes_down = entry->bytes_down;
+	settle_by_estimate(agent, call);
+	if (!call->reservation.open &&
+	    budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+			   &call->reservation, &affordable) != BUDGET_OK) {
+		call_forget(agent, call);
+		call_relay_refuse(run->relay, entry, CALL_BUDGET,
+				  "the run's budget does not cover another attempt of this call");
+	}
+}
+
+int calls_from_gateway(struct run *run, const struct frame *frame, struct err *err)
+{
+	struct call_entry *entry = NULL;
+	bool over = false;
+
+	if (call_relay_from_gateway(run->relay, frame, &entry, &over, err) < 0)
+		return -1;
+	if (!entry)
+		return 0;
+	struct agent_record *agent = entry->peer;
+	agent->last_progress_ms = clock_mono_ms();
+	if (over) {
+		call_over(agent, entry, frame);
+		call_relay_close(run->relay, entry);
+		calls_retry_held(run);
+	} else if (frame->type == FRAME_AGAIN) {
+		call_again(agent, entry);
+	}
+	return 0;
+}
+
+void calls_note(struct run *run, const struct frame *frame)
+{
+	AUTO_JSON struct json_object *body = NULL;
+	const char *name = json_str(frame->header, "name", "");
+
+	if (!run->journal || json_parse(frame->body, frame->len, &body, NULL) < 0)
+		return;
+	AUTO_FREE char *type = NULL;
+	type = mem_printf("gateway.%s", name);
+	journal_add(run->journal, false, type, "data:j", body);
+}
+
+static void on_lost_call(struct call_entry *entry, void *arg)
+{
+	struct agent_record *agent = entry->peer;
+	struct agent_call *call = call_by_req(agent, entry->req);
+
+	if (!call)
+		return;
+	call->bytes_down = entry->bytes_down;
+	settle_by_estimate(agent, call);
+	call_forget(agent, call);
+}
+
+void calls_gateway_died(struct run *run)
+{
+	call_relay_gateway_died(run->relay, on_lost_call, run);
+}
+
+void calls_drop_agent(struct agent_record *agent)
+{
+	if (agent->child && agent->child->channel)
+		call_relay_drop_agent(agent->run->relay, agent->child->channel, on_lost_call,
+				      agent);
+	while (agent->n_calls > 0) {
+		settle_by_estimate(agent, &agent->calls[0]);
+		call_forget(agent, &agent->calls[0]);
+	}
+	calls_retry_held(agent->run);
+}
+
+void calls_retry_held(struct run *run)
+{
+	for (size_t i = 0; i < run->agents.count; i++) {
+		struct agent_record *agent = run->agents.list[i];
+		for (size_t k = 0; agent->child && agent->child->channel && k < agent->n_calls;
+		     k++) {
+			struct agent_call *call = &agent->calls[k];
+			if (call->reservation.open || call->over)
+				continue;
+			struct call_entry *entry =
+				call_relay_find(run->relay, agent->child->channel, call->req);
+			if (entry && entry->held && !call_admit(agent, entry))
+				return;
+		}
+	}
+}

@@ -1,0 +1,365 @@
+/*
+ * cmd_review.c - `baton review`: shards to reviewers, findings to verifiers, a report in three
+ * forms.
+ *
+ * Phases: RANGE (baton-git splits the change), VIEW (a shared read-only checkout of the new side),
+ * REVIEW (one reviewer a shard), VERIFY (one verifier a finding that matters), then the view is
+ * removed and the run ends. The pure parts (shards, merging, outputs) are in review/.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "orchestrator/outcome.h"
+#include "orchestrator/review/review.h"
+#include "orchestrator/run.h"
+#include "orchestrator/run_open.h"
+#include "orchestrator/warden.h"
+
+#define RANGE_MAX_BYTES (16 << 20)
+
+enum review_phase { PHASE_RANGE, PHASE_REVIEW, PHASE_VERIFY, PHASE_OVER };
+
+struct review {
+	struct run *run;
+	enum review_phase phase;
+	char *spec, *view, *title;
+	struct shards shards;
+	struct findings findings;
+	size_t reviewers, verifiers, open;
+	char **lost;
+	size_t n_lost, cap_lost;
+	struct json_object *verdict_schema;
+};
+
+/* An agent's work: exactly one of both is set. */
+struct review_job {
+	const struct shard *shard;
+	int finding_id;
+};
+
+static const char verdict_schema[] =
+	"{\"type\":\"object\",\"required\":[\"verdict\",\"reason\"],\"additionalProperties\":false,"
+	"\"properties\":{\"verdict\":{\"type\":\"string\",\"enum\":[\"confirmed\",\"refuted\","
+	"\"uncertain\"]},\"reason\":{\"type\":\"string\"},\"evidence\":{\"type\":\"string\"}}}";
+
+static void review_end(struct review *review);
+
+static struct agent_record *queue(struct review *review, const char *role, const char *task,
+				  const char *brief, struct review_job job,
+				  struct json_object *schema)
+{
+	struct err err = ERR_INIT;
+	struct agent_spec spec = {
+		.role = role,
+		.task = task,
+		.brief = brief,
+		.view = review->view,
+		.output_schema = schema,
+		.arg = mem_dup(&job, sizeof(job)),
+	};
+	struct agent_record *agent = agent_queue(review->run, &spec, &err);
+
+	if (agent) {
+		review->open++;
+		return agent;
+	}
+	free(spec.arg);
+	run_fail(review->run, &err);
+	return NULL;
+}
+
+/* ---- verify ---- */
+
+static bool wants_verification(const struct review *review, const struct finding *finding)
+{
+	enum severity from;
+	const char *verify = settings_str(review->run->settings, OPT_VERIFY);
+
+	return verify && severity_parse(verify, &from) == 0 && finding->severity >= from;
+}
+
+static void start_verifiers(struct review *review)
+{
+	findings_merge(&review->findings);
+	review->phase = PHASE_VERIFY;
+	for (size_t i = 0; i < review->findings.count && !review->run->stopping; i++) {
+		struct finding *finding = &review->findings.list[i];
+		struct buf task = BUF_INIT;
+		if (!wants_verification(review, finding))
+			continue;
+		finding_task(finding, &task);
+		struct review_job job = {.finding_id = finding->id};
+		if (queue(review, "verifier", buf_str(&task), NULL, job, review->verdict_schema))
+			review->verifiers++;
+		buf_release(&task);
+	}
+	if (review->open == 0)
+		review_end(review);
+}
+
+static void take_verdict(struct review *review, const struct agent_record *agent, int id)
+{
+	for (size_t i = 0; i < review->findings.count; i++) {
+		struct finding *finding = &review->findings.list[i];
+		if (finding->id == id && agent->report)
+			finding_verdict(finding, json_obj(agent->report, "data"), agent->name);
+	}
+}
+
+/* ---- review ---- */
+
+static void note_lost(struct review *review, const struct agent_record *agent,
+		      const struct shard *shard)
+{
+	struct buf text = BUF_INIT;
+
+	buf_addf(&text, "%s (%s): %s", agent->name, agent->role->name,
+		 agent->reason ? agent->reason : agent->status);
+	if (shard)
+		buf_adds(&text, "; not reviewed:");
+	for (size_t i = 0; shard && i < shard->n_files; i++)
+		buf_addf(&text, " %s", shard->files[i]);
+	MEM_GROW(review->lost, review->cap_lost, review->n_lost + 1);
+	review->lost[review->n_lost++] = buf_take(&text);
+}
+
+static void review_agent_done(struct run *run, struct agent_record *agent, void *arg)
+{
+	struct review *review = arg;
+	struct review_job *job = agent->arg;
+
+	review->open--;
+	if (!agent->report)
+		note_lost(review, agent, job->shard);
+	else if (job->shard)
+		findings_take(&review->findings, agent->report, job->shard, agent->name);
+	else
+		take_verdict(review, agent, job->finding_id);
+	free(job);
+	agent->arg = NULL;
+	if (run->stopping || review->open > 0)
+		return;
+	if (review->phase == PHASE_REVIEW)
+		start_verifiers(review);
+	else
+		review_end(review);
+}
+
+static void start_reviewers(struct review *review)
+{
+	static const char task[] =
+		"Review the part of a change that follows. Read the files round it with your tools "
+		"before "
+		"you judge. Report every real defect as a finding with file, line of the new side, "
+		"severity, "
+		"category, claim and evidence; report none that you have not checked in the files.";
+
+	review->phase = PHASE_REVIEW;
+	for (size_t i = 0; i < review->shards.count && !review->run->stopping; i++) {
+		struct review_job job = {.shard = &review->shards.list[i]};
+		if (queue(review, "reviewer", task, review->shards.list[i].patch, job, NULL))
+			review->reviewers++;
+	}
+	if (review->open == 0)
+		review_end(review);
+	agents_pump(review->run);
+}
+
+static void on_view(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct review *review = arg;
+
+	if (failure)
+		run_fail(review->run, failure);
+	else if (!review->run->stopping)
+		start_reviewers(review);
+}
+
+static void on_range(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct review *review = arg;
+	struct run *run = review->run;
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	struct err err = ERR_INIT;
+
+	if (failure || run->stopping) {
+		if (failure)
+			run_fail(run, failure);
+		return;
+	}
+	review->title = mem_strdup(json_str(answer, "title", review->spec));
+	int64_t budget = settings_i64(run->settings, OPT_SHARD_TOKENS);
+	if (shards_make(answer, MIN(budget, run->model->window / 4), &review->shards, &err) < 0) {
+		run_fail(run, &err);
+		return;
+	}
+	journal_add(run->journal, false, "review.sharded", "title:s files:i shards:i",
+		    review->title, (int64_t)json_len(json_arr(answer, "files")),
+		    (int64_t)review->shards.count);
+	if (review->shards.count == 0) {
+		review_end(review);
+		return;
+	}
+	review->view = mem_printf("%s/view", run->worktrees_dir);
+	json_set_str(request, "path", review->view);
+	json_set_str(request, "commit", json_str(answer, "new", NULL));
+	json_set_str(request, "repository", run->toplevel);
+	git_client_call(run->git_client, "checkout_view", request, on_view, review);
+}
+
+static int review_start(struct run *run, void *arg, struct err *err)
+{
+	struct review *review = arg;
+	AUTO_JSON struct json_object *request = json_object_new_object();
+
+	review->run = run;
+	json_set_str(request, "path", run->toplevel);
+	json_set_str(request, "spec", review->spec);
+	json_set_i64(request, "context", 3);
+	json_set_i64(request, "max", RANGE_MAX_BYTES);
+	git_client_call(run->git_client, "range", request, on_range, review);
+	return 0;
+}
+
+/* ---- end ---- */
+
+static enum exit_status review_status(const struct review *review)
+{
+	enum severity threshold;
+	const char *fail_on = settings_str(review->run->settings, OPT_FAIL_ON);
+
+	if (fail_on && severity_parse(fail_on, &threshold) == 0 &&
+	    findings_reach(&review->findings, threshold))
+		return EXIT_FINDINGS;
+	return review->n_lost > 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static void on_view_removed(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct review *review = arg;
+
+	if (failure)
+		log_warn("the review's checkout '%s' is left: %s", review->view, failure->message);
+	run_finish(review->run, review_status(review),
+		   review->n_lost > 0 ? "parts of the change were not reviewed or verified" : NULL);
+}
+
+static void review_end(struct review *review)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+
+	review->phase = PHASE_OVER;
+	if (!review->view || !review->run->git_client) {
+		run_finish(review->run, review_status(review), NULL);
+		return;
+	}
+	json_set_str(request, "path", review->view);
+	json_set_str(request, "repository", review->run->toplevel);
+	git_client_call(review->run->git_client, "remove_view", request, on_view_removed, review);
+}
+
+static void write_extra(const char *path, const struct buf *text)
+{
+	struct err err = ERR_INIT;
+
+	if (path && file_write_atomic(AT_FDCWD, path, text->data, text->len, 0644, &err) < 0)
+		command_fail(&err);
+}
+
+/* The findings go into the run's report, and into the files that the user asked for. */
+static void review_report(struct run *run, void *arg)
+{
+	struct review *review = arg;
+	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
+	struct review_summary summary = {
+		.title = review->title ? review->title : review->spec,
+		.run = run->id,
+		.model = model,
+		.reviewers = review->reviewers,
+		.verifiers = review->verifiers,
+		.lost_agents = review->n_lost,
+		.skipped = review->shards.skipped,
+		.n_skipped = review->shards.n_skipped,
+		.lost = review->lost,
+		.n_lost = review->n_lost,
+	};
+	struct buf text = BUF_INIT;
+	AUTO_FREE char *sarif_path = run_path(run, "report.sarif");
+
+	if (review->phase == PHASE_REVIEW)
+		findings_merge(&review->findings);
+	run->report = findings_json(&review->findings, &summary);
+	findings_markdown(&review->findings, &summary, &text);
+	json_set_strn(run->report, "markdown", buf_str(&text), text.len);
+	write_extra(settings_str(run->settings, OPT_OUTPUT), &text);
+	buf_clear(&text);
+	AUTO_JSON struct json_object *sarif = findings_sarif(&review->findings, &summary);
+	json_write_pretty(&text, sarif);
+	write_extra(sarif_path, &text);
+	write_extra(settings_str(run->settings, OPT_SARIF), &text);
+	buf_release(&text);
+}
+
+static const struct run_driver review_driver = {
+	.command = "review",
+	.start = review_start,
+	.agent_done = review_agent_done,
+	.report = review_report,
+};
+
+static int review_spec(struct settings *s, char **ret, struct err *err)
+{
+	bool staged = settings_flag(s, OPT_STAGED), worktree = settings_flag(s, OPT_WORKTREE);
+
+	if (staged + worktree + (settings_n_args(s) > 0) > 1 || settings_n_args(s) > 1)
+		return err_set(err, ERR_USAGE, "give one of RANGE, --staged and --worktree");
+	*ret = mem_strdup(staged	       ? "staged"
+			  : worktree	       ? "worktree"
+			  : settings_n_args(s) ? settings_arg(s, 0)
+					       : "HEAD");
+	return 0;
+}
+
+static int review_body(void *arg)
+{
+	struct run *run = arg;
+	int status = run_main(run);
+
+	outcome_print(run);
+	run_free(run);
+	return status;
+}
+
+static void review_release(struct review *review)
+{
+	for (size_t i = 0; i < review->n_lost; i++)
+		free(review->lost[i]);
+	free(review->lost);
+	free(review->spec);
+	free(review->view);
+	free(review->title);
+	shards_release(&review->shards);
+	findings_release(&review->findings);
+	json_object_put(review->verdict_schema);
+}
+
+int cmd_review(struct settings *s)
+{
+	struct review review = {.phase = PHASE_RANGE};
+	struct err err = ERR_INIT;
+
+	if (review_spec(s, &review.spec, &err) < 0)
+		return command_fail(&err);
+	if (json_parse(verdict_schema, strlen(verdict_schema), &review.verdict_schema, &err) < 0)
+		return command_fail(&err);
+	struct run *run = run_new(s, &review_driver, &review);
+	int status =
+		run_open_model(run, &err) < 0 ? command_fail(&err) : warden_run(review_body, run);
+	run_free(run);
+	review_release(&review);
+	return status;
+}

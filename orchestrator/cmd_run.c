@@ -1,0 +1,181 @@
+/*
+ * cmd_run.c - `baton run TASK`: one agent, to its report.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "orchestrator/outcome.h"
+#include "orchestrator/run.h"
+#include "orchestrator/run_open.h"
+#include "orchestrator/warden.h"
+
+#define TASK_MAX (4 << 20)
+
+/* The task from the argument, from stdin (`-`) or from --file. Caller frees. */
+static int read_task(struct settings *s, char **ret, struct err *err)
+{
+	const char *file = settings_str(s, OPT_FILE);
+	struct buf text = BUF_INIT_MAX(TASK_MAX);
+
+	if (settings_n_args(s) > 1)
+		return err_set(err, ERR_USAGE, "run takes one TASK; put it in quotes");
+	if (file && settings_n_args(s) == 1)
+		return err_set(err, ERR_USAGE, "give TASK or --file, not both");
+	if (!file && settings_n_args(s) == 0)
+		return err_set(err, ERR_USAGE,
+			       "run needs a TASK: baton run 'fix the failing test'");
+	if (file && file_read(AT_FDCWD, file, TASK_MAX, &text, err) < 0)
+		return -1;
+	if (!file && strcmp(settings_arg(s, 0), "-") == 0) {
+		ssize_t n;
+		while ((n = buf_read(&text, STDIN_FILENO, 65536)) > 0)
+			;
+		if (n < 0)
+			return err_sys(err, "cannot read the task from standard input");
+	} else if (!file) {
+		buf_adds(&text, settings_arg(s, 0));
+	}
+	struct buf clean = BUF_INIT;
+	text_sanitize(&clean, buf_str(&text), text.len);
+	buf_release(&text);
+	*ret = buf_take(&clean);
+	if (*ret && (*ret)[strspn(*ret, " \t\r\n")])
+		return 0;
+	free(*ret);
+	return err_set(err, ERR_USAGE, "the task is empty");
+}
+
+/* An agent that writes needs a boundary, or the user's word (--unconfined). */
+static int check_box(struct run *run, const struct agent_record *agent, struct err *err)
+{
+	if (!agent->role->write || run->box_level != BOX_NONE ||
+	    settings_flag(run->settings, OPT_UNCONFINED))
+		return 0;
+	return err_set(
+		err, ERR_UNSUPPORTED,
+		"this kernel gives no boundary round an agent that writes (see 'baton doctor'); "
+		"--unconfined runs it all the same, with your rights");
+}
+
+static void queue_agent(struct run *run, const char *base)
+{
+	struct err err = ERR_INIT;
+	struct agent_spec spec = {
+		.role = settings_str(run->settings, OPT_ROLE),
+		.task = run->task,
+		.task_of_user = true,
+		.base = base,
+	};
+	struct agent_record *agent = agent_queue(run, &spec, &err);
+
+	if (!agent || check_box(run, agent, &err) < 0) {
+		run_fail(run, &err);
+		return;
+	}
+	agents_pump(run);
+}
+
+static void on_base(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct run *run = arg;
+
+	if (failure)
+		run_fail(run, failure);
+	else if (!run->stopping)
+		queue_agent(run, json_str(answer, "commit", NULL));
+}
+
+static void on_prefix(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct run *run = arg;
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	const char *rev = settings_str(run->settings, OPT_BASE);
+
+	if (failure || run->stopping) {
+		if (failure)
+			run_fail(run, failure);
+		return;
+	}
+	json_set_str(request, "path", run->toplevel);
+	if (settings_flag(run->settings, OPT_DIRTY)) {
+		json_set_str(request, "message", "uncommitted work, as baton found it");
+		json_set_bool(request, "untracked", true);
+		git_client_call(run->git_client, "snapshot", request, on_base, run);
+	} else if (rev) {
+		json_set_str(request, "rev", rev);
+		git_client_call(run->git_client, "resolve", request, on_base, run);
+	} else {
+		queue_agent(run, json_str(run->repository, "head", NULL));
+	}
+}
+
+static int run_start(struct run *run, void *arg, struct err *err)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+
+	if (settings_flag(run->settings, OPT_DIRTY) && settings_str(run->settings, OPT_BASE))
+		return err_set(err, ERR_USAGE, "--dirty and --base exclude each other");
+	json_set_str(request, "path", run->toplevel);
+	json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
+	json_set_str(request, "run", run->id);
+	git_client_call(run->git_client, "check_prefix", request, on_prefix, run);
+	return 0;
+}
+
+/* The run's outcome from how its one agent ended. */
+static enum exit_status status_of(const struct agent_record *agent)
+{
+	const char *class = json_str(agent->result, "class", "");
+
+	if (strcmp(agent->status, "done") == 0)
+		return strcmp(json_str(agent->report, "status", ""), "blocked") == 0 ? EXIT_FAILED
+										     : EXIT_OK;
+	if (strcmp(agent->status, "budget") == 0 || strcmp(class, "budget") == 0)
+		return EXIT_BUDGET;
+	if (strcmp(class, "network") == 0 || strcmp(class, "auth") == 0 ||
+	    strcmp(class, "quota") == 0 || strcmp(class, "overload") == 0 ||
+	    strcmp(class, "rate_limit") == 0)
+		return EXIT_UNREACHABLE;
+	return EXIT_FAILED;
+}
+
+static void run_agent_done(struct run *run, struct agent_record *agent, void *arg)
+{
+	run_finish(run, status_of(agent),
+		   strcmp(agent->status, "done") == 0 ? NULL : agent->reason);
+}
+
+static const struct run_driver run_driver = {
+	.command = "run",
+	.start = run_start,
+	.agent_done = run_agent_done,
+};
+
+static int run_body(void *arg)
+{
+	struct run *run = arg;
+	int status = run_main(run);
+
+	outcome_print(run);
+	run_free(run);
+	return status;
+}
+
+int cmd_run(struct settings *s)
+{
+	AUTO_FREE char *task = NULL;
+	struct err err = ERR_INIT;
+
+	if (read_task(s, &task, &err) < 0)
+		return command_fail(&err);
+	struct run *run = run_new(s, &run_driver, NULL);
+	run->task = task;
+	int status = run_open_model(run, &err) < 0 ? command_fail(&err) : warden_run(run_body, run);
+	run_free(run);
+	return status;
+}

@@ -1,0 +1,197 @@
+/*
+ * collect.c - see collect.h. Runs in the parent; a chain of callbacks from baton-git.
+ *
+ * Nothing is ever deleted here before its state is reachable from a ref (I7): removal is an
+ * operation of baton-git that checks for itself, and it is asked for only after a whole chain
+ * without a failure.
+ */
+#include "orchestrator/collect.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "orchestrator/agent_start.h"
+#include "orchestrator/run.h"
+
+static void collect_done(struct agent_record *agent)
+{
+	struct run *run = agent->run;
+
+	agent->state = AGENT_DONE;
+	run->agents.live--;
+	journal_add(run->journal, true, "agent.done",
+		    "agent:s status:s branch:s commit:s kept:s rounds:i fresh:i cache_read:i "
+		    "cache_write:i "
+		    "output:i cost:d",
+		    agent->name, agent->status, agent->branch, agent->merged_tip, agent->kept,
+		    agent->rounds, agent->usage.fresh, agent->usage.cache_read,
+		    agent->usage.cache_write, agent->usage.output, agent->usage.cost);
+	run->driver->agent_done(run, agent, run->driver_arg);
+	agents_pump(run);
+}
+
+static void collect_keep(struct agent_record *agent, const char *step, const char *why)
+{
+	if (!agent->kept)
+		agent->kept = mem_printf("%s: %s", step, why);
+	journal_add(agent->run->journal, true, "worktree.kept", "agent:s path:s reason:s",
+		    agent->name, agent->worktree, agent->kept);
+}
+
+static void git_step(struct agent_record *agent, const char *op, struct json_object *request,
+		     git_done_fn fn)
+{
+	struct err gone = ERR_INIT;
+
+	if (!agent->run->git_client) {
+		err_set(&gone, ERR_CLOSED, "the worktree service is gone");
+		fn(agent, NULL, &gone);
+		return;
+	}
+	git_client_call(agent->run->git_client, op, request, fn, agent);
+}
+
+static void on_removed(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+
+	if (failure)
+		collect_keep(agent, "remove", failure->message);
+	else if (!json_flag(answer, "removed", false))
+		collect_keep(agent, "remove", json_str(answer, "kept", "no reason given"));
+	collect_done(agent);
+}
+
+/* A worktree is removed when its work is home, its agent ended as it should, and nobody wants it.
+ */
+static void maybe_remove(struct agent_record *agent)
+{
+	struct run *run = agent->run;
+
+	if (agent->kept || strcmp(agent->status, "done") != 0 ||
+	    settings_flag(run->settings, OPT_KEEP)) {
+		if (!agent->kept)
+			agent->kept = mem_strdup(strcmp(agent->status, "done") == 0
+							 ? "--keep"
+							 : "the agent did not end with a report");
+		collect_done(agent);
+		return;
+	}
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+	git_step(agent, "remove", request, on_removed);
+}
+
+static void on_diff(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+
+	if (failure)
+		collect_keep(agent, "diff", failure->message);
+	else
+		agent->diff_stat = mem_strdup(json_str(answer, "stat", ""));
+	maybe_remove(agent);
+}
+
+static void on_final_status(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+	if (failure) {
+		collect_keep(agent, "status", failure->message);
+	} else {
+		json_object_put(agent->changes);
+		agent->changes = json_object_get(answer);
+		if (json_str(answer, "in_progress", NULL))
+			collect_keep(agent, json_str(answer, "in_progress", ""), "is in progress");
+	}
+	git_step(agent, "diff", request, on_diff);
+}
+
+static void on_imported(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+	if (failure) {
+		collect_keep(agent, "import", failure->message);
+	} else {
+		agent->merged_tip = mem_strdup(json_str(answer, "new", NULL));
+		journal_add(agent->run->journal, true, "branch.imported",
+			    "agent:s branch:s old:s new:s commits:j", agent->name, agent->branch,
+			    json_str(answer, "old", NULL), agent->merged_tip,
+			    json_arr(answer, "commits"));
+	}
+	git_step(agent, "status", request, on_final_status);
+}
+
+static void import_branch(struct agent_record *agent)
+{
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+	git_step(agent, "import", request, on_imported);
+}
+
+static void on_rest_saved(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+
+	if (failure)
+		collect_keep(agent, "saving uncommitted work", failure->message);
+	else if (json_str(answer, "kept", NULL))
+		collect_keep(agent, "checkpoint", json_str(answer, "kept", ""));
+	else if (json_str(answer, "commit", NULL))
+		journal_add(agent->run->journal, true, "worktree.saved", "agent:s commit:s",
+			    agent->name, json_str(answer, "commit", NULL));
+	import_branch(agent);
+}
+
+/* First line of the report for the commit that baton makes of uncommitted work. */
+static void rest_message(const struct agent_record *agent, struct buf *out)
+{
+	const char *summary = json_str(agent->report, "summary", NULL);
+
+	if (!summary)
+		summary = agent->task;
+	size_t n = strcspn(summary, "\n");
+	n = text_floor(summary, strlen(summary), MIN(n, (size_t)68));
+	buf_addf(out, "%.*s\n\nUncommitted work of agent %s in run %s, committed by baton.\n",
+		 (int)n, summary, agent->name, agent->run->id);
+}
+
+static void on_status(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct agent_record *agent = arg;
+	struct buf message = BUF_INIT;
+
+	if (failure) {
+		/* Trap 118: an inspection that fails is never taken for clean. */
+		collect_keep(agent, "status", failure->message);
+		import_branch(agent);
+		return;
+	}
+	if (!json_flag(answer, "uncommitted", false)) {
+		import_branch(agent);
+		return;
+	}
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+	/* What a lost agent left is saved beside its branch, not on it: it never said that it was
+	 * whole. */
+	bool aside = json_str(answer, "in_progress", NULL) || strcmp(agent->status, "lost") == 0;
+	rest_message(agent, &message);
+	json_set_str(request, "message", buf_str(&message));
+	buf_release(&message);
+	git_step(agent, aside ? "checkpoint" : "commit_rest", request, on_rest_saved);
+}
+
+void collect_start(struct agent_record *agent)
+{
+	if (agent->view || !agent->worktree_made) {
+		collect_done(agent);
+		return;
+	}
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+	git_step(agent, "status", request, on_status);
+}

@@ -1,0 +1,121 @@
+/*
+ * command.c - the table of commands. Adding one: a file cmd_<name>.c and a row here.
+ */
+#include "orchestrator/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static const struct command commands[] = {
+	{.name = "run",
+	 .args = "TASK",
+	 .summary = "one agent works on TASK in a worktree of its own",
+	 .scope = SCOPE_RUN,
+	 .project = true,
+	 .run = cmd_run},
+	{.name = "review",
+	 .args = "[RANGE]",
+	 .summary = "parallel code review of a range or of changes",
+	 .scope = SCOPE_REVIEW,
+	 .project = true,
+	 .run = cmd_review},
+	{.name = "ls",
+	 .args = "",
+	 .summary = "runs of this repository",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_ls},
+	{.name = "show",
+	 .args = "RUN[/AGENT]",
+	 .summary = "report, agents, tokens and money of a run",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_show},
+	{.name = "diff",
+	 .args = "RUN/AGENT",
+	 .summary = "what an agent changed",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_diff},
+	{.name = "stop",
+	 .args = "RUN",
+	 .summary = "end a run in good order, its work kept",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_stop},
+	{.name = "adopt",
+	 .args = "RUN/AGENT [DIR]",
+	 .summary = "turn a kept worktree into an ordinary one of yours",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_adopt},
+	{.name = "clean",
+	 .args = "[RUN]...",
+	 .summary = "remove worktrees and folders of ended runs",
+	 .scope = SCOPE_CLEAN,
+	 .run = cmd_clean},
+	{.name = "rehearse",
+	 .args = "FILE",
+	 .summary = "serve a scripted model on a loopback port",
+	 .scope = SCOPE_REHEARSE,
+	 .run = cmd_rehearse},
+	{.name = "config",
+	 .args = "",
+	 .summary = "the effective settings, each with its origin",
+	 .scope = SCOPE_WORK,
+	 .project = true,
+	 .run = cmd_config},
+	{.name = "trust",
+	 .args = "[FILE]",
+	 .summary = "let a project file's commands run, as it stands now",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_trust},
+	{.name = "doctor",
+	 .args = "",
+	 .summary = "what this machine gives: box, git, helpers, keys",
+	 .scope = SCOPE_OTHER,
+	 .run = cmd_doctor},
+	{.name = "agent",
+	 .args = "",
+	 .summary = "the child's entry",
+	 .hidden = true,
+	 .run_raw = cmd_agent},
+	{.name = "view",
+	 .args = "",
+	 .summary = "the view's entry",
+	 .hidden = true,
+	 .run_raw = cmd_view},
+};
+
+const struct command *command_table(size_t *ret_count)
+{
+	*ret_count = ARRAY_SIZE(commands);
+	return commands;
+}
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+int command_fail(const struct err *err)
+{
+	struct buf out = BUF_INIT;
+
+	buf_adds(&out, "baton: ");
+	text_printable(&out, err->message, strlen(err->message), false);
+	buf_addc(&out, '\n');
+	fputs(buf_str(&out), stderr);
+	buf_release(&out);
+	switch (err->code) {
+	case ERR_USAGE:
+	case ERR_NOT_FOUND:
+	case ERR_EXISTS:
+	case ERR_UNSUPPORTED: return EXIT_USAGE;
+	case ERR_CANCELLED: return EXIT_INTERRUPTED;
+	default: return EXIT_FAILED;
+	}
+}

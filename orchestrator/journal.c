@@ -1,0 +1,130 @@
+/*
+ * journal.c - group commit over base/jsonl.h; see journal.h for the promise.
+ *
+ * Runs in the parent. A commit that fails breaks the journal for good: the caller stops the run in
+ * good order, since an effect that cannot be recorded must not happen.
+ */
+#include "orchestrator/journal.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/jsonl.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+struct deferred {
+	journal_deferred_fn fn;
+	void *arg;
+};
+
+struct journal {
+	struct jsonl_writer *writer;
+	struct deferred *deferred;
+	size_t n_deferred, cap_deferred;
+	bool durable; /* some pending record must be synced */
+	bool broken;
+};
+
+int journal_open(const char *path, struct journal **ret, struct err *err)
+{
+	struct jsonl_writer *writer;
+
+	if (jsonl_open(path, &writer, err) < 0)
+		return -1;
+	struct journal *j = mem_alloc(sizeof(*j));
+	j->writer = writer;
+	*ret = j;
+	return 0;
+}
+
+void journal_close(struct journal *j)
+{
+	struct err err = ERR_INIT;
+
+	if (!j)
+		return;
+	if (!j->broken && journal_commit(j, &err) < 0)
+		log_error("journal: %s", err.message);
+	jsonl_close(j->writer);
+	free(j->deferred);
+	free(j);
+}
+
+static void add_value(struct buf *out, char kind, va_list *ap)
+{
+	switch (kind) {
+	case 'i': buf_addf(out, "%lld", (long long)va_arg(*ap, int64_t)); break;
+	case 'd': buf_addf(out, "%.6f", va_arg(*ap, double)); break;
+	case 'b': buf_adds(out, va_arg(*ap, int) ? "true" : "false"); break;
+	case 'j': json_write(out, va_arg(*ap, struct json_object *)); break;
+	}
+}
+
+/* One "name:kind" of the format; returns what follows it. */
+static const char *add_field(struct buf *out, const char *fmt, va_list *ap)
+{
+	const char *colon = strchr(fmt, ':');
+	char kind = colon[1];
+	const char *text = kind == 's' ? va_arg(*ap, const char *) : NULL;
+
+	if (kind != 's' || text) {
+		buf_addf(out, ",\"%.*s\":", (int)(colon - fmt), fmt);
+		if (kind == 's')
+			json_write_cstr(out, text);
+		else
+			add_value(out, kind, ap);
+	}
+	fmt = colon + 2;
+	return *fmt == ' ' ? fmt + 1 : fmt;
+}
+
+void journal_add(struct journal *j, bool durable, const char *type, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (j->broken)
+		return;
+	struct buf *out = jsonl_begin(j->writer, type);
+	va_start(ap, fmt);
+	while (*fmt)
+		fmt = add_field(out, fmt, &ap);
+	va_end(ap);
+	jsonl_end(j->writer);
+	j->durable |= durable;
+}
+
+void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg)
+{
+	MEM_GROW(j->deferred, j->cap_deferred, j->n_deferred + 1);
+	j->deferred[j->n_deferred++] = (struct deferred){fn, arg};
+}
+
+int journal_commit(struct journal *j, struct err *err)
+{
+	if (j->broken)
+		return err_set(err, ERR_IO, "the journal is broken");
+	if (jsonl_pending(j->writer) && jsonl_flush(j->writer, j->durable, err) < 0) {
+		j->broken = true;
+		return -1;
+	}
+	j->durable = false;
+	struct deferred *run = j->deferred;
+	size_t n = j->n_deferred;
+	j->deferred = NULL;
+	j->n_deferred = j->cap_deferred = 0;
+	for (size_t i = 0; i < n; i++)
+		run[i].fn(run[i].arg);
+	free(run);
+	return 0;
+}
+
+bool journal_pending(const struct journal *j)
+{
+	return !j->broken && (jsonl_pending(j->writer) || j->n_deferred > 0);
+}
+
+bool journal_is_broken(const struct journal *j)
+{
+	return j->broken;
+}

@@ -1,0 +1,39 @@
+/*
+ * journal.h - run.jsonl: the one record of a run, written by the parent alone (I10).
+ *
+ * Records are buffered and committed once per turn of the loop, in one write; one fdatasync follows
+ * if one of them is durable (run, spawn, reserve, report, import, result). What may only happen
+ * after a record is safe is deferred: journal_defer runs it right after the next commit.
+ * docs/journal.md lists the record types and their fields.
+ */
+#ifndef BATON_ORCHESTRATOR_JOURNAL_H
+#define BATON_ORCHESTRATOR_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+
+struct journal;
+
+int journal_open(const char *path, struct journal **ret, struct err *err);
+void journal_close(struct journal *j); /* commits what is left; NULL allowed */
+
+/* A record of plain fields: fmt is a list of "name:kind" with kinds s (const char *, NULL left
+ * out), i (int64_t), d (double), b (int), j (struct json_object *, borrowed), e.g. journal_add(j,
+ * true, "agent.ended", "agent:s status:s rounds:i", "a1", "done", (int64_t)3). */
+void journal_add(struct journal *j, bool durable, const char *type, const char *fmt, ...);
+
+typedef void (*journal_deferred_fn)(void *arg);
+void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg);
+
+/* Writes and syncs what is pending, then runs the deferred calls (which may add records: they go
+ * into the next commit). -1: the journal is broken (disk full, I/O error); nothing more can be
+ * promised. */
+int journal_commit(struct journal *j, struct err *err);
+bool journal_pending(const struct journal *j);
+bool journal_is_broken(const struct journal *j);
+
+#endif

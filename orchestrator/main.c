@@ -1,0 +1,110 @@
+/*
+ * main.c - the program `baton`: find the command, load its settings, run it.
+ *
+ * Only this function exits. `baton agent` and `baton view` are the same program in the role of a
+ * child; they are looked up first, since their start-up time counts.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "config.h"
+#include "orchestrator/command.h"
+#include "orchestrator/project.h"
+
+static void print_usage(FILE *out)
+{
+	size_t n;
+	const struct command *table = command_table(&n);
+
+	fputs("usage: baton COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+	      "Agents that work in worktrees of their own, and come back with reports.\n\n",
+	      out);
+	for (size_t i = 0; i < n; i++) {
+		char call[64];
+		snprintf(call, sizeof(call), "%s %s", table[i].name, table[i].args);
+		if (!table[i].hidden)
+			fprintf(out, "  %-24s %s\n", call, table[i].summary);
+	}
+	fputs("\n'baton COMMAND --help' lists a command's options; 'man baton' holds the rest.\n"
+	      "Try it without a key:  baton run --model rehearsal:SCENARIO.yaml TASK\n",
+	      out);
+}
+
+static int unknown_command(const char *name)
+{
+	size_t n;
+	const struct command *table = command_table(&n);
+	const char *names[32];
+	size_t count = 0;
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < n && count < ARRAY_SIZE(names); i++) {
+		if (!table[i].hidden)
+			names[count++] = table[i].name;
+	}
+	const char *near = text_nearest(name, names, count);
+	if (near)
+		err_set(&err, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
+	else
+		err_set(&err, ERR_USAGE, "unknown command '%s'; see 'baton --help'", name);
+	return command_fail(&err);
+}
+
+static int print_help(const struct command *command)
+{
+	struct buf out = BUF_INIT;
+
+	printf("usage: baton %s [OPTIONS] %s\n\n%s\n\n", command->name, command->args,
+	       command->summary);
+	settings_print_options(command->scope, &out);
+	fwrite(out.data, 1, out.len, stdout);
+	buf_release(&out);
+	return EXIT_OK;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	AUTO_FREE char *project = NULL;
+	struct settings *settings;
+	struct err err = ERR_INIT;
+
+	if (command->project)
+		project = project_find(argc, argv);
+	if (settings_load(argc, argv, command->scope, project, &settings, &err) < 0) {
+		err_prefix(&err, "%s", command->name);
+		return command_fail(&err);
+	}
+	if (settings_flag(settings, OPT_VERBOSE))
+		log_init("baton", LOG_DEBUG);
+	int status = settings_wants_help(settings) ? print_help(command) : command->run(settings);
+	settings_free(settings);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	log_init("baton", LOG_WARN);
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	const struct command *command = command_find(argv[1]);
+	if (command && command->run_raw)
+		return command->run_raw(argc - 2, argv + 2);
+	if (command)
+		return run_command(command, argc - 2, argv + 2);
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("baton " BATON_VERSION);
+		return EXIT_OK;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		print_usage(stdout);
+		return EXIT_OK;
+	}
+	return unknown_command(argv[1]);
+}

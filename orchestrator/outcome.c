@@ -1,0 +1,246 @@
+/*
+ * outcome.c - reports of a whole run. Runs in the parent, at the end.
+ *
+ * Claims of agents and what the parent saw stand side by side (X5): a report with no tool call
+ * behind it is marked, a commit that was claimed but is not on the branch is named.
+ */
+#include "orchestrator/outcome.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "orchestrator/run.h"
+
+static struct json_object *usage_json(const struct budget_usage *u, bool priced)
+{
+	struct json_object *doc = json_object_new_object();
+
+	json_set_i64(doc, "fresh", u->fresh);
+	json_set_i64(doc, "cache_read", u->cache_read);
+	json_set_i64(doc, "cache_write", u->cache_write);
+	json_set_i64(doc, "output", u->output);
+	json_set_i64(doc, "calls", u->calls);
+	json_set_i64(doc, "estimated_calls", u->estimated_calls);
+	if (priced)
+		json_set_double(doc, "cost", u->cost);
+	return doc;
+}
+
+/* The branch's commits that the report names, or names without being there. */
+static bool commit_seen(struct json_object *commits, const char *id)
+{
+	for (size_t i = 0; i < json_len(commits); i++) {
+		const char *have = json_str(json_at(commits, i), "id", "");
+		if (strlen(id) >= 7 && text_starts(have, id))
+			return true;
+	}
+	return false;
+}
+
+static struct json_object *seen_json(const struct agent_record *agent)
+{
+	struct json_object *doc = json_object_new_object();
+	struct json_object *missing = json_object_new_array();
+	struct json_object *commits = json_arr(agent->changes, "commits");
+	struct json_object *claimed = json_arr(agent->report, "commits");
+
+	json_set_i64(doc, "tool_calls", agent->tool_calls);
+	json_set_i64(doc, "failed_calls", agent->failed_calls);
+	json_set(doc, "commits", json_object_get(commits));
+	json_set(doc, "files", json_object_get(json_arr(agent->changes, "files")));
+	json_set_str(doc, "diff_stat", agent->diff_stat);
+	for (size_t i = 0; i < json_len(claimed); i++) {
+		const char *id = json_object_get_string(json_at(claimed, i));
+		if (id && agent->changes && !commit_seen(commits, id))
+			json_object_array_add(missing, json_object_new_string(id));
+	}
+	json_set(doc, "claimed_commits_missing", missing);
+	/* verified: the claim's commits are there; claimed: nothing contradicts it; failed:
+	 * something does. */
+	const char *state = !agent->report || agent->tool_calls == 0 || json_len(missing) > 0
+				    ? "failed"
+			    : json_len(claimed) > 0 ? "verified"
+						    : "claimed";
+	json_set_str(doc, "state", state);
+	if (agent->report && agent->tool_calls == 0)
+		json_set_str(doc, "note", "the report has no tool call behind it");
+	return doc;
+}
+
+static struct json_object *agent_json(struct agent_record *agent)
+{
+	struct json_object *doc = json_object_new_object();
+
+	json_object_put(agent->seen);
+	agent->seen = seen_json(agent);
+	json_set_str(doc, "agent", agent->name);
+	json_set_str(doc, "role", agent->role->name);
+	json_set_str(doc, "status", agent->status);
+	json_set_str(doc, "reason", agent->reason);
+	json_set_i64(doc, "rounds", agent->rounds);
+	json_set_str(doc, "branch", agent->branch);
+	json_set_str(doc, "commit", agent->merged_tip);
+	json_set_str(doc, "worktree", agent->kept ? agent->worktree : NULL);
+	json_set_str(doc, "kept", agent->kept);
+	json_set(doc, "claimed", json_object_get(agent->report));
+	json_set(doc, "seen", json_object_get(agent->seen));
+	json_set(doc, "usage", usage_json(&agent->usage, agent->run->model->price.known));
+	return doc;
+}
+
+static struct json_object *report_json(struct run *run)
+{
+	struct json_object *doc = json_object_new_object();
+	struct json_object *agents = json_object_new_array();
+	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
+
+	json_set_i64(doc, "version", 1);
+	json_set_str(doc, "run", run->id);
+	json_set_str(doc, "command", run->driver->command);
+	json_set_str(doc, "task", run->task);
+	json_set_str(doc, "status", run_status_name(run));
+	json_set_i64(doc, "exit_status", run->exit_status);
+	json_set_str(doc, "reason", run->stop_reason);
+	json_set_str(doc, "model", model);
+	json_set_str(doc, "box", box_level_name(run->box_level));
+	json_set_i64(doc, "duration_ms", clock_mono_ms() - run->started_ms);
+	json_set(doc, "usage", usage_json(&run->budget.used, run->model->price.known));
+	for (size_t i = 0; i < run->agents.count; i++)
+		json_object_array_add(agents, agent_json(run->agents.list[i]));
+	json_set(doc, "agents", agents);
+	json_set(doc, "result", json_object_get(run->report));
+	return doc;
+}
+
+/* ---- Markdown ---- */
+
+static void add_text(struct buf *out, const char *text)
+{
+	text_printable(out, text, strlen(text), false);
+}
+
+static void add_usage(struct buf *out, const struct run *run)
+{
+	const struct budget_usage *u = &run->budget.used;
+
+	buf_addf(out, "%lld calls, %lld fresh + %lld cached input, %lld output tokens",
+		 (long long)u->calls, (long long)(u->fresh + u->cache_write),
+		 (long long)u->cache_read, (long long)u->output);
+	if (run->model->price.known)
+		buf_addf(out, ", %.4f USD", u->cost);
+}
+
+static void add_agent(struct buf *out, const struct agent_record *agent)
+{
+	const char *summary = json_str(agent->report, "summary", NULL);
+	const char *note = json_str(agent->seen, "note", NULL);
+	struct json_object *missing = json_arr(agent->seen, "claimed_commits_missing");
+
+	buf_addf(out, "## %s (%s): %s\n\n", agent->name, agent->role->name, agent->status);
+	if (agent->reason) {
+		add_text(out, agent->reason);
+		buf_adds(out, "\n\n");
+	}
+	if (summary) {
+		add_text(out, summary);
+		buf_adds(out, "\n\n");
+	}
+	buf_addf(out, "- claimed: %s; seen: %lld tool calls (%lld failed), %zu commits; %s\n",
+		 json_str(agent->report, "status", "nothing"), (long long)agent->tool_calls,
+		 (long long)agent->failed_calls, json_len(json_arr(agent->seen, "commits")),
+		 json_str(agent->seen, "state", ""));
+	if (note)
+		buf_addf(out, "- %s\n", note);
+	for (size_t i = 0; i < json_len(missing); i++) {
+		buf_adds(out, "- claimed, but not on the branch: ");
+		add_text(out, json_object_get_string(json_at(missing, i)));
+		buf_addc(out, '\n');
+	}
+	if (agent->branch && agent->merged_tip)
+		buf_addf(out, "- branch: `%s` at `%.12s`\n", agent->branch, agent->merged_tip);
+	if (agent->kept)
+		buf_addf(out, "- worktree kept (%s): `%s`\n", agent->kept, agent->worktree);
+	if (agent->diff_stat && *agent->diff_stat) {
+		buf_adds(out, "\n```\n");
+		add_text(out, agent->diff_stat);
+		buf_adds(out, "```\n");
+	}
+	buf_addc(out, '\n');
+}
+
+static void report_markdown(const struct run *run, struct buf *out)
+{
+	char took[32];
+
+	buf_addf(out, "# baton %s %s: %s\n\n", run->driver->command, run->id, run_status_name(run));
+	if (run->stop_reason) {
+		add_text(out, run->stop_reason);
+		buf_adds(out, "\n\n");
+	}
+	buf_addf(out, "%s on %s/%s, box: %s, %s; ", run->driver->command, run->provider,
+		 run->model_name, box_level_name(run->box_level),
+		 clock_human(clock_mono_ms() - run->started_ms, took, sizeof(took)));
+	add_usage(out, run);
+	buf_adds(out, "\n\n");
+	const char *body = json_str(run->report, "markdown", NULL);
+	if (body)
+		buf_adds(out, body);
+	for (size_t i = 0; !body && i < run->agents.count; i++)
+		add_agent(out, run->agents.list[i]);
+}
+
+static void write_file(const struct run *run, const char *name, const struct buf *text)
+{
+	AUTO_FREE char *path = run_path(run, "%s", name);
+	struct err err = ERR_INIT;
+
+	if (file_write_atomic(AT_FDCWD, path, text->data, text->len, 0600, &err) < 0)
+		log_error("%s", err.message);
+}
+
+void outcome_write(struct run *run)
+{
+	struct buf text = BUF_INIT;
+	AUTO_JSON struct json_object *doc = NULL;
+
+	if (run->driver->report)
+		run->driver->report(run, run->driver_arg);
+	doc = report_json(run);
+	json_write_pretty(&text, doc);
+	write_file(run, "report.json", &text);
+	buf_clear(&text);
+	report_markdown(run, &text);
+	write_file(run, "report.md", &text);
+	AUTO_FREE char *path = run_path(run, "report.md");
+	journal_add(run->journal, true, "run.finished",
+		    "run:s status:s exit_status:i reason:s report:s duration_ms:i usage:j cost:d",
+		    run->id, run_status_name(run), (int64_t)run->exit_status, run->stop_reason,
+		    path, clock_mono_ms() - run->started_ms, json_obj(doc, "usage"),
+		    run->budget.used.cost);
+	buf_release(&text);
+}
+
+void outcome_print(const struct run *run)
+{
+	struct buf out = BUF_INIT;
+
+	if (!run->journal || settings_flag(run->settings, OPT_JSON))
+		return;
+	report_markdown(run, &out);
+	for (size_t i = 0; i < run->agents.count; i++) {
+		const struct agent_record *agent = run->agents.list[i];
+		if (agent->merged_tip && json_len(json_arr(agent->changes, "commits")) > 0)
+			buf_addf(&out, "To take the work over:  git merge %s\n", agent->branch);
+	}
+	buf_addf(&out, "Report: %s/report.md\n", run->dir);
+	fwrite(out.data, 1, out.len, stdout);
+	fflush(stdout);
+	buf_release(&out);
+}

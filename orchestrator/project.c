@@ -1,0 +1,86 @@
+/*
+ * project.c - see project.h. Reads `.git` files as data; runs no git.
+ */
+#include "orchestrator/project.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static const char *directory_option(int argc, char **argv)
+{
+	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		bool named = strcmp(argv[i], "-C") == 0 || strcmp(argv[i], "--directory") == 0;
+		if (named && i + 1 < argc)
+			return argv[i + 1];
+		if (text_starts(argv[i], "--directory="))
+			return argv[i] + strlen("--directory=");
+	}
+	return ".";
+}
+
+char *project_find(int argc, char **argv)
+{
+	char *dir = realpath(directory_option(argc, argv), NULL);
+
+	while (dir) {
+		AUTO_FREE char *dot_git = file_join(dir, ".git");
+		if (file_exists(dot_git))
+			return dir;
+		char *up = strcmp(dir, "/") == 0 ? NULL : file_dir(dir);
+		free(dir);
+		dir = up;
+	}
+	return NULL;
+}
+
+/* "gitdir: PATH\n" of a `.git` file, made absolute; NULL if it is none. */
+static char *linked_git_dir(const char *toplevel, const char *dot_git)
+{
+	struct buf text = BUF_INIT;
+	char *result = NULL;
+
+	if (file_read(AT_FDCWD, dot_git, PATH_MAX + 16, &text, NULL) == 0 &&
+	    text_starts(buf_str(&text), "gitdir: ")) {
+		text.data[strcspn(text.data, "\n")] = '\0';
+		result = file_join(toplevel, text.data + strlen("gitdir: "));
+	}
+	buf_release(&text);
+	return result;
+}
+
+/* The common dir of a linked worktree's git dir, from its commondir file. */
+static char *common_of(const char *git_dir)
+{
+	AUTO_FREE char *path = file_join(git_dir, "commondir");
+	struct buf text = BUF_INIT;
+	char *result = NULL;
+
+	if (file_read(AT_FDCWD, path, PATH_MAX, &text, NULL) == 0) {
+		text.data[strcspn(text.data, "\n")] = '\0';
+		result = file_join(git_dir, text.data);
+	}
+	buf_release(&text);
+	return result ? result : mem_strdup(git_dir);
+}
+
+char *project_baton_dir(const char *toplevel)
+{
+	AUTO_FREE char *dot_git = file_join(toplevel, ".git");
+	AUTO_FREE char *git_dir = NULL;
+	AUTO_FREE char *common = NULL;
+
+	git_dir = file_is_dir(dot_git) ? mem_strdup(dot_git) : linked_git_dir(toplevel, dot_git);
+	if (!git_dir)
+		return NULL;
+	common = common_of(git_dir);
+	AUTO_FREE char *real = realpath(common, NULL);
+	return real ? file_join(real, "baton") : NULL;
+}

@@ -1,0 +1,15 @@
+/*
+ * project.h - where the user's checkout is, without git: for configuration files only.
+ */
+#ifndef BATON_ORCHESTRATOR_PROJECT_H
+#define BATON_ORCHESTRATOR_PROJECT_H
+
+/* The nearest folder at or above -C DIR (looked up in argv) or the working folder that holds
+ * `.git`; NULL if there is none. Caller frees. */
+char *project_find(int argc, char **argv);
+
+/* The <git common dir>/baton folder of that checkout, following a linked worktree's `.git` file;
+ * NULL if there is none. Caller frees. */
+char *project_baton_dir(const char *toplevel);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * run.c - the loop, the signals and the end of a run. Runs in the parent.
+ *
+ * One turn: events are handled, then records are committed in one write (and one sync), deferred
+ * answers go out, channels are flushed, the view is told. Nothing here waits.
+ */
+#include "orchestrator/run.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/spawn.h"
+#include "orchestrator/outcome.h"
+#include "orchestrator/run_open.h"
+#include "orchestrator/services.h"
+
+#define TICK_MS	       1000
+#define SAME_SIGNAL_MS 250
+
+char *run_path(const struct run *run, const char *fmt, ...)
+{
+	va_list ap;
+	char *tail = NULL;
+
+	va_start(ap, fmt);
+	if (vasprintf(&tail, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	char *path = file_join(run->dir, tail);
+	free(tail);
+	return path;
+}
+
+const char *run_status_name(const struct run *run)
+{
+	switch (run->exit_status) {
+	case EXIT_OK:
+	case EXIT_FINDINGS: return "succeeded";
+	case EXIT_BUDGET: return "budget";
+	case EXIT_INTERRUPTED: return "stopped";
+	default: return "failed";
+	}
+}
+
+/* ---- ending ---- */
+
+static void set_outcome(struct run *run, enum exit_status status, const char *reason)
+{
+	if (run->finish_wanted)
+		return;
+	run->finish_wanted = true;
+	run->exit_status = status;
+	free(run->stop_reason);
+	run->stop_reason = mem_strdup(reason);
+}
+
+void run_finish(struct run *run, enum exit_status status, const char *reason)
+{
+	set_outcome(run, status, reason);
+}
+
+void run_stop(struct run *run, enum exit_status status, const char *reason)
+{
+	set_outcome(run, status, reason);
+	if (run->stopping)
+		return;
+	run->stopping = true;
+	if (run->journal)
+		journal_add(run->journal, false, "run.stopping", "reason:s", reason);
+	agents_stop_all(run, reason);
+}
+
+void run_fail(struct run *run, const struct err *err)
+{
+	enum exit_status status = err->code == ERR_USAGE || err->code == ERR_NOT_FOUND ||
+						  err->code == ERR_UNSUPPORTED ||
+						  err->code == ERR_EXISTS
+					  ? EXIT_USAGE
+					  : EXIT_FAILED;
+
+	if (!run->journal)
+		command_fail(err);
+	run_stop(run, status, err->message);
+}
+
+/* WORKING -> CLOSING, once nobody works any more. */
+static void begin_closing(struct run *run)
+{
+	run->state = RUN_CLOSING;
+	if (run->journal) {
+		outcome_write(run);
+		struct err err = ERR_INIT;
+		if (journal_commit(run->journal, &err) < 0)
+			log_error("%s", err.message);
+		services_poke_view(run);
+	}
+	services_stop(run);
+}
+
+static void advance(struct run *run)
+{
+	if (run->state < RUN_CLOSING && run->finish_wanted && run->agents.live == 0)
+		begin_closing(run);
+	if (run->state == RUN_CLOSING && children_count(run->children, -1) == 0)
+		run->state = RUN_CLOSED;
+}
+
+/* ---- signals and timers ---- */
+
+static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
+{
+	struct run *run = arg;
+	int64_t now = clock_mono_ms();
+
+	/* One Ctrl-C may come twice: from the terminal and through the warden. */
+	if (run->interrupts > 0 && now - run->interrupted_ms < SAME_SIGNAL_MS)
+		return;
+	run->interrupted_ms = now;
+	run->interrupts++;
+	if (run->interrupts == 1) {
+		run_stop(run, EXIT_INTERRUPTED, sig == SIGINT ? "interrupted" : "terminated");
+		return;
+	}
+	/* Twice: at once. Worktrees stay, no report is waited for. */
+	agents_kill_all(run);
+	children_stop_all(run->children, CHILD_JOB, 0);
+}
+
+static void on_time_limit(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	if (run->journal)
+		journal_add(run->journal, true, "budget.reached", "kind:s", "time");
+	run_stop(run, EXIT_BUDGET, "the time limit was reached");
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct run *run = arg;
+
+	if (run->sweep_wanted && children_sweep(run->children))
+		run->sweep_wanted = false;
+	if (run->state == RUN_WORKING)
+		agents_watch(run);
+	/* The parent's own death signal can be lost when the warden died first. */
+	if (getppid() != run->warden_pid && run->warden_pid)
+		run_stop(run, EXIT_INTERRUPTED, "the warden died");
+}
+
+static struct event *signal_event(struct run *run, int sig)
+{
+	struct event *ev = evsignal_new(run->base, sig, on_stop_signal, run);
+
+	event_add(ev, NULL);
+	return ev;
+}
+
+static void arm_timers(struct run *run)
+{
+	struct timeval tick = {TICK_MS / 1000, (TICK_MS % 1000) * 1000};
+	int64_t limit = settings_i64(run->settings, OPT_TIME_LIMIT);
+
+	run->ev_int = signal_event(run, SIGINT);
+	run->ev_term = signal_event(run, SIGTERM);
+	run->ev_hup = signal_event(run, SIGHUP);
+	run->ev_tick = event_new(run->base, -1, EV_PERSIST, on_tick, run);
+	event_add(run->ev_tick, &tick);
+	if (limit) {
+		struct timeval tv = {limit / 1000, (limit % 1000) * 1000};
+		run->ev_time = evtimer_new(run->base, on_time_limit, run);
+		evtimer_add(run->ev_time, &tv);
+	}
+}
+
+/* ---- life ---- */
+
+struct run *run_new(struct settings *settings, const struct run_driver *driver, void *arg)
+{
+	struct run *run = mem_alloc(sizeof(*run));
+
+	run->settings = settings;
+	run->driver = driver;
+	run->driver_arg = arg;
+	run->task = "";
+	run->lock_fd = run->key_fd = run->poke_fd = run->rehearsal_out = -1;
+	run->started_ms = clock_mono_ms();
+	run->started_wall_ms = clock_wall_ms();
+	run->agents.limit = (size_t)settings_i64(settings, OPT_AGENTS);
+	budget_init(&run->budget, settings_double(settings, OPT_MAX_COST),
+		    settings_i64(settings, OPT_MAX_TOKENS));
+	return run;
+}
+
+static int run_prepare(struct run *run, struct err *err)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct box_facts facts;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	sigaction(SIGPIPE, &ignore, NULL);
+	run->warden_pid = getppid();
+	box_probe(&facts);
+	run->box_level = settings_flag(run->settings, OPT_UNCONFINED) ? BOX_NONE : facts.best;
+	spawn_raise_nofile();
+	if (spawn_become_subreaper(err) < 0)
+		return -1;
+	run->base = event_base_new();
+	if (!run->base)
+		return err_set(err, ERR_IO, "cannot make an event loop");
+	run->children = children_new(run->base);
+	run->relay = call_relay_new();
+	arm_timers(run);
+	return services_start(run, err);
+}
+
+static void turn(struct run *run)
+{
+	struct err err = ERR_INIT;
+
+	event_base_loop(run->base, EVLOOP_ONCE);
+	while (run->journal && journal_pending(run->journal)) {
+		if (journal_commit(run->journal, &err) < 0) {
+			command_fail(&err);
+			run_stop(run, EXIT_FAILED, err.message);
+			break;
+		}
+		services_poke_view(run);
+	}
+	advance(run);
+	children_flush(run->children);
+}
+
+int run_main(struct run *run)
+{
+	struct err err = ERR_INIT;
+
+	if (run_prepare(run, &err) < 0) {
+		run_fail(run, &err);
+		if (!run->children)
+			return run->exit_status;
+	} else {
+		run_open_repository(run);
+	}
+	children_flush(run->children);
+	while (run->state != RUN_CLOSED)
+		turn(run);
+	spawn_kill_descendants(NULL, 0, clock_mono_ms() + 3000);
+	return run->exit_status;
+}
+
+void run_free(struct run *run)
+{
+	struct event *events[] = {run->ev_int,	run->ev_term,	run->ev_hup,	  run->ev_time,
+				  run->ev_tick, run->ev_budget, run->ev_rehearsal};
+	struct json_object *trees[] = {run->repository, run->instructions, run->provider_json,
+				       run->report};
+	char *strings[] = {run->common_dir, run->toplevel,   run->dir,	     run->worktrees_dir,
+			   run->provider,   run->model_name, run->rehearsal, run->stop_reason};
+	int fds[] = {run->lock_fd, run->key_fd, run->poke_fd, run->rehearsal_out};
+
+	journal_close(run->journal);
+	agents_release(&run->agents);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		if (events[i])
+			event_free(events[i]);
+	}
+	git_client_free(run->git_client);
+	children_free(run->children);
+	call_relay_free(run->relay);
+	if (run->base)
+		event_base_free(run->base);
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
+		json_object_put(trees[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		free(strings[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	model_free(run->model);
+	buf_release(&run->rehearsal_line);
+	free(run);
+}

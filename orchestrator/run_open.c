@@ -1,0 +1,273 @@
+/*
+ * run_open.c - the opening of a run. Runs in the parent.
+ *
+ * The key goes from the environment (or the key file) into a sealed memory file that only gateways
+ * inherit; the parent's copy and its environment strings are wiped (I1).
+ */
+#include "orchestrator/run_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "config.h"
+#include "orchestrator/agent_start.h"
+#include "orchestrator/instructions.h"
+#include "orchestrator/run.h"
+#include "orchestrator/services.h"
+
+/* ---- model and key ---- */
+
+static int seal_keys(struct run *run, const char *name, const char *key, struct err *err)
+{
+	struct buf doc = BUF_INIT;
+	int rc = 0;
+
+	buf_addc(&doc, '{');
+	if (key) {
+		json_write_cstr(&doc, name);
+		buf_addc(&doc, ':');
+		json_write_cstr(&doc, key);
+	}
+	buf_addc(&doc, '}');
+	run->key_fd = memfd_create("baton-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (run->key_fd < 0 || file_write_all(run->key_fd, doc.data, doc.len, NULL) < 0 ||
+	    lseek(run->key_fd, 0, SEEK_SET) < 0 ||
+	    fcntl(run->key_fd, F_ADD_SEALS,
+		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		rc = err_sys(err, "cannot make the sealed file for keys");
+	explicit_bzero(doc.data, doc.len);
+	buf_release(&doc);
+	return rc;
+}
+
+static int open_key(struct run *run, const char *key_env, struct err *err)
+{
+	static const char *const secret[] = {"*_API_KEY", "*_AUTH_TOKEN", "*_SECRET", NULL};
+	char *key = NULL;
+
+	if (key_env && !run->rehearsal) {
+		key = settings_key(run->settings, run->provider, key_env, err);
+		if (!key)
+			return -1;
+	}
+	int rc = seal_keys(run, run->provider, key, err);
+	if (key) {
+		explicit_bzero(key, strlen(key));
+		free(key);
+	}
+	const char *own[] = {key_env, NULL};
+	env_wipe(own);
+	env_wipe(secret);
+	return rc;
+}
+
+static int open_rehearsal(struct run *run)
+{
+	run->rehearsal = take_ptr(run->model_name);
+	run->model_name = mem_strdup("rehearsal");
+	run->provider_json = json_object_new_object();
+	json_set_str(run->provider_json, "name", "rehearsal");
+	json_set_str(run->provider_json, "api", "anthropic");
+	json_set_str(run->provider_json, "auth", "none");
+	return 0;
+}
+
+static int check_window(struct run *run, struct err *err)
+{
+	int64_t window = settings_i64(run->settings, OPT_WINDOW);
+
+	if (window)
+		run->model->window = window;
+	if (!run->model->window && run->rehearsal)
+		run->model->window = 200000;
+	if (run->model->window)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "the context window of '%s/%s' is not known: give it with --window TOKENS",
+		       run->provider, run->model_name);
+}
+
+static int check_price(struct run *run, struct err *err)
+{
+	if (settings_double(run->settings, OPT_MAX_COST) < 0 || run->model->price.known)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--max-cost needs prices and none are known for '%s/%s': set them under "
+		       "'models:' in "
+		       "the configuration, or use --max-tokens",
+		       run->provider, run->model_name);
+}
+
+int run_open_model(struct run *run, struct err *err)
+{
+	const char *key_env = NULL;
+
+	if (settings_model(run->settings, &run->provider, &run->model_name, err) < 0)
+		return -1;
+	if (strcmp(run->provider, "rehearsal") == 0)
+		open_rehearsal(run);
+	else if (settings_provider(run->settings, run->provider, &run->provider_json, &key_env,
+				   err) < 0)
+		return -1;
+	if (model_find(run->provider, run->model_name, settings_models(run->settings), &run->model,
+		       err) < 0)
+		return -1;
+	const char *api = json_str(run->provider_json, "api", "openai");
+	run->model->api = strcmp(api, "anthropic") == 0 ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
+	if (check_window(run, err) < 0 || check_price(run, err) < 0)
+		return -1;
+	return open_key(run, key_env, err);
+}
+
+/* ---- repository, folder, lock, journal ---- */
+
+static void make_id(char *out, size_t size)
+{
+	static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789";
+	unsigned char random[4];
+	time_t now = (time_t)(clock_wall_ms() / 1000);
+	struct tm tm;
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		memcpy(random, &now, sizeof(random));
+	gmtime_r(&now, &tm);
+	snprintf(out, size, "%02d%02d%02d-%c%c%c%c", tm.tm_year % 100, tm.tm_mon + 1, tm.tm_mday,
+		 letters[random[0] % 31], letters[random[1] % 31], letters[random[2] % 31],
+		 letters[random[3] % 31]);
+}
+
+static int run_lock(struct run *run, struct err *err)
+{
+	AUTO_FREE char *path = run_path(run, "lock");
+	char text[64];
+
+	run->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (run->lock_fd < 0)
+		return err_sys(err, "cannot open '%s'", path);
+	if (flock(run->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(err, "cannot lock '%s'", path);
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	return file_write_all(run->lock_fd, text, (size_t)n, err);
+}
+
+static int run_write_request(struct run *run, struct err *err)
+{
+	AUTO_JSON struct json_object *doc = json_object_new_object();
+	AUTO_FREE char *path = run_path(run, "run.json");
+	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
+	struct buf out = BUF_INIT;
+	char stamp[CLOCK_STAMP_SIZE];
+
+	json_set_i64(doc, "version", 1);
+	json_set_str(doc, "run", run->id);
+	json_set_str(doc, "command", run->driver->command);
+	json_set_str(doc, "task", run->task);
+	json_set_str(doc, "model", model);
+	json_set_str(doc, "toplevel", run->toplevel);
+	json_set_str(doc, "worktrees", run->worktrees_dir);
+	json_set_str(doc, "started", clock_stamp(run->started_wall_ms, stamp));
+	json_write_pretty(&out, doc);
+	int rc = file_write_atomic(AT_FDCWD, path, out.data, out.len, 0600, err);
+	buf_release(&out);
+	return rc;
+}
+
+static int run_make_dirs(struct run *run, struct err *err)
+{
+	AUTO_FREE char *state = env_state_dir();
+	const char *name = json_str(run->repository, "name", "repository");
+
+	if (!state)
+		return err_set(err, ERR_USAGE, "neither HOME nor XDG_STATE_HOME is set");
+	uint64_t hash = text_hash(run->common_dir, strlen(run->common_dir));
+	run->worktrees_dir =
+		mem_printf("%s/worktrees/%s-%08x/%s", state, name, (unsigned)hash, run->id);
+	run->dir = mem_printf("%s/baton/runs/%s", run->common_dir, run->id);
+	return file_mkdirs(run->dir, 0700, err);
+}
+
+static void journal_started(struct run *run)
+{
+	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
+
+	journal_add(run->journal, true, "run.started",
+		    "run:s version:s command:s task:s model:s window:i repository:s toplevel:s "
+		    "pid:i box:s "
+		    "max_cost:d max_tokens:i time_limit_ms:i",
+		    run->id, BATON_VERSION, run->driver->command, run->task, model,
+		    run->model->window, json_str(run->repository, "name", NULL), run->toplevel,
+		    (int64_t)getpid(), box_level_name(run->box_level), run->budget.max_cost,
+		    run->budget.max_tokens, settings_i64(run->settings, OPT_TIME_LIMIT));
+}
+
+static int open_folder(struct run *run, struct err *err)
+{
+	AUTO_FREE char *journal = NULL;
+
+	make_id(run->id, sizeof(run->id));
+	if (run_make_dirs(run, err) < 0 || run_lock(run, err) < 0 ||
+	    run_write_request(run, err) < 0)
+		return -1;
+	journal = run_path(run, "run.jsonl");
+	if (journal_open(journal, &run->journal, err) < 0)
+		return -1;
+	journal_started(run);
+	return journal_commit(run->journal, err);
+}
+
+static void start_work(struct run *run)
+{
+	struct err err = ERR_INIT;
+
+	if (services_start_view(run, &err) < 0)
+		log_warn("no view: %s", err.message);
+	run->state = RUN_WORKING;
+	if (run->driver->start(run, run->driver_arg, &err) < 0) {
+		run_fail(run, &err);
+		return;
+	}
+	agents_pump(run);
+}
+
+static void on_discovered(void *arg, struct json_object *answer, const struct err *failure)
+{
+	struct run *run = arg;
+	struct err err = ERR_INIT;
+
+	if (failure) {
+		run_fail(run, failure);
+		return;
+	}
+	run->repository = json_object_get(answer);
+	run->common_dir = mem_strdup(json_str(answer, "common_dir", NULL));
+	run->toplevel =
+		mem_strdup(json_str(answer, "toplevel", json_str(answer, "common_dir", NULL)));
+	if (instructions_load(run, &err) < 0 || open_folder(run, &err) < 0) {
+		run_fail(run, &err);
+		return;
+	}
+	start_work(run);
+}
+
+void run_open_repository(struct run *run)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	const char *dir = settings_str(run->settings, OPT_DIRECTORY);
+
+	json_set_str(request, "path", dir ? dir : cwd);
+	git_client_call(run->git_client, "discover", request, on_discovered, run);
+}

@@ -1,0 +1,17 @@
+/*
+ * run_open.h - from settings to a run that has a repository, a folder, a lock and a journal.
+ */
+#ifndef BATON_ORCHESTRATOR_RUN_OPEN_H
+#define BATON_ORCHESTRATOR_RUN_OPEN_H
+
+#include "base/err.h"
+
+struct run;
+
+/* Chooses the model and reads the key; before any process is started. Leaves no key in the
+ * environment. */
+int run_open_model(struct run *run, struct err *err);
+/* Starts the chain discover -> folder, lock, journal -> driver->start. Failures end the run. */
+void run_open_repository(struct run *run);
+
+#endif

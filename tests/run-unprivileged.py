@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Runs the test programs of some suites as user nobody: run-unprivileged.py BUILD HOME.
+
+BUILD is the meson build folder, HOME a folder of nobody's with a copy of it in HOME/build.
+"""
+import json
+import os
+import subprocess
+import sys
+
+SUITES = {"worktrees", "box", "processes"}
+NOBODY = 65534
+
+
+def main():
+    build, home = os.path.abspath(sys.argv[1]), sys.argv[2]
+    out = subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, text=True, check=True)
+    tests = [t for t in json.loads(out.stdout) if SUITES & {s.split(":")[-1] for s in t["suite"]}]
+    bad = 0
+    for test in tests:
+        command = [part.replace(build, home + "/build") for part in test["cmd"]]
+        env = {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home + "/tmp", "LANG": "C.UTF-8"}
+        env.update({k: v.replace(build, home + "/build") for k, v in test.get("env", {}).items()})
+        try:
+            done = subprocess.run(command, env=env, cwd=home, user=NOBODY, group=NOBODY, extra_groups=[],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+            text, code = done.stdout.decode(errors="replace"), done.returncode
+        except subprocess.TimeoutExpired as late:
+            text, code = (late.stdout or b"").decode(errors="replace"), "timeout"
+        print(f"== {test['name']} as nobody: {'ok' if code == 0 else code}")
+        if code != 0:
+            bad += 1
+            print(text)
+        else:
+            print("\n".join(line for line in text.splitlines() if line.startswith("[")))
+    return 1 if bad or not tests else 0
+
+
+sys.exit(main())

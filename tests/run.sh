@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Builds baton and passes the tests.
+#
+#   tests/run.sh             the whole suite; as root it repeats some suites as an unprivileged user
+#   tests/run.sh --asan      the suite under AddressSanitizer and UndefinedBehaviorSanitizer
+#   tests/run.sh --peers     also one job against a model server that we did not write (needs npm)
+#
+# Options combine with suite names: tests/run.sh base handoff. The last line counts executed tests.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+asan=0
+peers=0
+suites=()
+for arg in "$@"; do
+	case "$arg" in
+	--asan) asan=1 ;;
+	--peers) peers=1 ;;
+	--help | -h) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+	-*) echo "run.sh: unknown option '$arg'; see tests/run.sh --help" >&2; exit 2 ;;
+	*) suites+=("$arg") ;;
+	esac
+done
+
+./.ci/install-deps || exit 1
+
+build=build
+options=(--werror)
+if [ $asan = 1 ]; then
+	build=build-asan
+	options+=(-Db_sanitize=address,undefined -Db_lundef=false)
+	export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1:allocator_may_return_null=1
+	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+if [ ! -f $build/build.ninja ]; then
+	meson setup "${options[@]}" $build >"$scratch/setup.log" 2>&1 || { tail -40 "$scratch/setup.log"; exit 1; }
+fi
+ninja -C $build >"$scratch/ninja.log" 2>&1 || { tail -60 "$scratch/ninja.log"; exit 1; }
+
+passed=0
+failed=0
+skipped=0
+
+# Adds up what cmocka and meson say in a log: "[  PASSED  ] 3 test(s)", and test programs without cmocka.
+count_log() {
+	local counts
+	counts=$(python3 tests/count-tests.py "$@") || return 1
+	read -r p f s <<<"$counts"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+run_suite() {
+	local args=(test -C $build --no-rebuild --print-errorlogs --num-processes 2 --timeout-multiplier $((1 + 2 * asan)))
+	for suite in "${suites[@]}"; do args+=(--suite "$suite"); done
+	meson "${args[@]}" >"$scratch/test.log" 2>&1
+	local status=$?
+	grep -vE ' (OK|SKIP) +[0-9.]+s' "$scratch/test.log" | tail -${TAIL_LINES:-400}
+	count_log $build/meson-logs/testlog.json || status=1
+	return $status
+}
+
+# As root the process, worktree and box tests run a second time as nobody, from a copy that nobody can read.
+run_unprivileged() {
+	local home=$scratch/nobody
+	chmod 755 "$scratch"
+	mkdir -p "$home/tmp"
+	cp -r $build "$home/build"
+	chown -R 65534:65534 "$home"
+	python3 tests/run-unprivileged.py $build "$home" >"$scratch/nobody.log" 2>&1
+	local status=$?
+	cat "$scratch/nobody.log"
+	count_log --cmocka "$scratch/nobody.log" || status=1
+	return $status
+}
+
+status=0
+run_suite || status=1
+if [ "$(id -u)" -eq 0 ] && [ $asan = 0 ] && [ ${#suites[@]} -eq 0 ]; then
+	echo "== again as an unprivileged user: processes, worktrees, box"
+	run_unprivileged || status=1
+fi
+if [ $peers = 1 ]; then
+	if command -v npm >/dev/null; then
+		tests/integration/peers.sh $build && passed=$((passed + 1)) || { failed=$((failed + 1)); status=1; }
+	else
+		echo "peers: npm is missing, skipped"
+		skipped=$((skipped + 1))
+	fi
+fi
+[ $failed -gt 0 ] && status=1
+[ $passed -eq 0 ] && { echo "no test ran"; status=1; }
+echo "$passed passed, $failed failed, $skipped skipped"
+exit $status
