@@ -2,8 +2,8 @@
  * message.h - one message of a conversation in a form that knows no provider.
  *
  * Content that a provider must get back unchanged (thinking, signatures, unknown blocks, unknown
- * fields of calls) is kept as the raw JSON that came, in order (wire.md 1.6, 4 rule 6). Text is valid
- * UTF-8 before it gets here. A message is immutable once it is in a conversation.
+ * fields of calls) is kept as the raw JSON that came, in order (wire.md 1.6, 4 rule 6). Text is
+ * valid UTF-8 before it gets here. A message is immutable once it is in a conversation.
  */
 #ifndef BATON_AGENT_MESSAGE_H
 #define BATON_AGENT_MESSAGE_H
@@ -15,15 +15,15 @@
 enum message_role { MESSAGE_USER, MESSAGE_ASSISTANT };
 
 enum block_kind {
-	BLOCK_TEXT,	   /* text */
-	BLOCK_THINKING,	   /* raw: Anthropic thinking or redacted_thinking block; OpenAI: the reasoning
-			      text is `text`, its field name is `name`, details raw in `raw` */
-	BLOCK_TOOL_CALL,   /* id, name, text = arguments as a JSON object in text form; raw = extra fields
-			      of the call as a JSON object, or NULL */
+	BLOCK_TEXT,	/* text */
+	BLOCK_THINKING, /* raw: Anthropic thinking or redacted_thinking block; OpenAI: the reasoning
+			   text is `text`, its field name is `name`, details raw in `raw` */
+	BLOCK_TOOL_CALL,   /* id, name, text = arguments as a JSON object in text form; raw = extra
+			      fields   of the call as a JSON object, or NULL */
 	BLOCK_TOOL_RESULT, /* id = the call's id, name = the tool, text, is_error */
-	BLOCK_IMAGE,	   /* name = media type, text = base64; in a user message, or right after the
-			      BLOCK_TOOL_RESULT to which it belongs (then id = the call's id) */
-	BLOCK_OPAQUE,	   /* raw: echoed to the same provider only */
+	BLOCK_IMAGE,  /* name = media type, text = base64; in a user message, or right after the
+			 BLOCK_TOOL_RESULT to which it belongs (then id = the call's id) */
+	BLOCK_OPAQUE, /* raw: echoed to the same provider only */
 };
 
 /* What a text came from, for the ledger's categories (W5). */
@@ -34,7 +34,7 @@ enum block_origin {
 	ORIGIN_INSTRUCTIONS, /* AGENTS.md and rules */
 	ORIGIN_ENVIRONMENT,  /* root, branch, date: what differs between agents */
 	ORIGIN_TOOL,
-	ORIGIN_NUDGE,	     /* written by baton: budget notes, empty-turn nudges, job ends */
+	ORIGIN_NUDGE, /* written by baton: budget notes, empty-turn nudges, job ends */
 };
 
 struct block {
@@ -45,7 +45,7 @@ struct block {
 	size_t text_len; /* bytes; text also has a NUL behind them */
 	char *raw;
 	bool is_error;
-	bool partial;	 /* cut by max_tokens or a broken stream */
+	bool partial; /* cut by max_tokens or a broken stream */
 };
 
 struct message {
@@ -58,15 +58,16 @@ struct message {
 	uint64_t uid;	/* position in the transcript, unique in the conversation */
 	char *rendered; /* the bytes of this message in the request, made once (I4); NULL before */
 	size_t rendered_len;
-	size_t splice;	/* where ,"cache_control":{...} may be inserted; (size_t)-1 if nowhere */
+	size_t splice;	  /* where ,"cache_control":{...} may be inserted; (size_t)-1 if nowhere */
 	int64_t estimate; /* tokens, by the ledger; 0 before */
 };
 
 struct message *message_new(enum message_role role);
 void message_free(struct message *message); /* NULL allowed */
-/* Appends a block; strings are copied; the returned pointer is valid until the next append. Blank text
- * blocks are refused (NULL is returned): no empty text is ever stored (traps 28, 30). */
-struct block *message_add_text(struct message *m, enum block_origin origin, const char *text, size_t n);
+/* Appends a block; strings are copied; the returned pointer is valid until the next append. Blank
+ * text blocks are refused (NULL is returned): no empty text is ever stored (traps 28, 30). */
+struct block *message_add_text(struct message *m, enum block_origin origin, const char *text,
+			       size_t n);
 struct block *message_add_thinking(struct message *m, const char *name, const char *text, size_t n,
 				   const char *raw);
 struct block *message_add_call(struct message *m, const char *id, const char *name,
@@ -76,11 +77,14 @@ struct block *message_add_result(struct message *m, const char *call_id, const c
 struct block *message_add_image(struct message *m, const char *call_id, const char *media_type,
 				const char *base64, size_t n);
 struct block *message_add_opaque(struct message *m, const char *raw);
+/* White space only, by Unicode's notion: what providers refuse as empty (traps 28, 30). */
+bool message_text_is_blank(const char *text, size_t n);
 size_t message_count(const struct message *m, enum block_kind kind);
 /* A blank assistant turn: no text, no call (thinking alone counts as blank; trap 26). */
 bool message_is_blank(const struct message *m);
 
-/* The record form for the transcript and back (X12): everything but rendered, splice and estimate. */
+/* The record form for the transcript and back (X12): everything but rendered, splice and estimate.
+ */
 struct json_object;
 struct err;
 struct json_object *message_to_json(const struct message *m);
