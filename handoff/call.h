@@ -10,7 +10,8 @@
  *            <-- data * ------------------------------ bytes of the answer (SSE), as they come
  *            <-- again --  what came is void; wait for the next grant and send the body once more
  *            <-- end {outcome} ------------------------ the call is over
- *   cancel ---------------------------------------->   end {outcome:"cancelled"}
+ *   cancel ------------->  end {outcome:"cancelled"} at once
+ *                                        ------->  cancel: drop the call, nothing is answered
  *   usage  ------------->  settle the reservation (of the attempt that just ended or of the call)
  *
  * Credit: in each direction of a call at most CALL_CREDIT bytes of data may be outstanding; the
@@ -28,9 +29,10 @@
  * one. Attempts are numbered upwards over the whole call: a grant names the attempt that begins, an
  * `again` the one that is void; the request tells a new gateway which number comes next.
  *
- * Cancel may cross an end, an again or a grant: the caller then ignores all but the end. Each call
- * ends for its caller by exactly one end, whoever says it: the gateway, or the parent when the
- * gateway has not seen the call or is dead.
+ * The relay answers a cancel itself, with an urgent end, so that neither a busy gateway nor queued
+ * bytes delay it. It may cross an end, an again or a grant: the caller ignores all but the first
+ * end. Each call has exactly one for its caller. Urgent frames (request, cancel, abort) overtake
+ * data, so the gateway, too, ignores frames for numbers that it has closed.
  *
  * Outcomes of end from the gateway: ok, failed, cancelled. With failed: class (call_class_name),
  * HTTP status (0 if none), used/limit tokens if the error named them, until (wall ms) for limits,
@@ -168,8 +170,8 @@ struct call_entry *call_relay_open(struct call_relay *relay, struct channel *fro
 void call_relay_release(struct call_relay *relay, struct call_entry *entry);
 void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum call_class class,
 		       const char *message);
-/* Frames DATA, END, CREDIT, CANCEL from an agent; -1: that agent broke the protocol. A CANCEL of a
- * call that no gateway has is answered at once: after CANCEL look at call_relay_find(...)->over. */
+/* Frames DATA, END, CREDIT, CANCEL from an agent; -1: that agent broke the protocol. After a CANCEL
+ * the call (call_relay_find) is over, unless it was before or is unknown: settle and close it. */
 int call_relay_from_agent(struct call_relay *relay, struct channel *from, const struct frame *frame,
 			  struct err *err);
 /* Frames from the gateway. *ret_entry is the call that the frame belongs to (NULL if it is gone);
@@ -184,9 +186,9 @@ void call_relay_close(struct call_relay *relay, struct call_entry *entry);
 void call_relay_drop_agent(struct call_relay *relay, struct channel *from,
 			   void (*fn)(struct call_entry *entry, void *arg), void *arg);
 /* The gateway died: `again` to the agents of all calls that were granted; a call with two deaths
- * ends as failed/gateway, a cancelled one as cancelled (fn is called for those, then they are
- * closed). With the new gateway's channel set, call_relay_reissue sends the requests again. To
- * settle the attempts that were lost, walk call_relay_each before. */
+ * ends as failed/gateway (fn is called for those, then they are closed). With the new gateway's
+ * channel set, call_relay_reissue sends the requests again. To settle the attempts that were lost,
+ * walk call_relay_each before. */
 void call_relay_gateway_died(struct call_relay *relay,
 			     void (*fn)(struct call_entry *entry, void *arg), void *arg);
 void call_relay_reissue(struct call_relay *relay);

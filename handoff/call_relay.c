@@ -10,8 +10,8 @@
  *
  *   held      --release-->          waiting (no gateway) or released
  *   waiting   --reissue-->          released
- *   released  --gateway died-->     waiting, or over at the second death or when cancelled
- *   held, waiting --cancel-->       over (the relay answers)
+ *   released  --gateway died-->     waiting, or over at the second death
+ *   any       --cancel-->           over (the relay answers; the gateway is told)
  *   released  --end of gateway-->   over
  *   any       --refuse-->           over
  *   over      --close-->            gone (it may stay until the agent's usage has come)
@@ -167,6 +167,7 @@ static int forward(struct channel *to, int64_t req, const struct frame *frame, s
 	return 0;
 }
 
+/* Urgent: after it nothing of the call is of use to the agent, so it may overtake answer bytes. */
 static void send_end(struct call_entry *entry, const char *outcome, enum call_class class,
 		     const char *message)
 {
@@ -174,8 +175,8 @@ static void send_end(struct call_entry *entry, const char *outcome, enum call_cl
 	buf_addf(&fields, "\"req\":%" PRId64 ",\"outcome\":\"%s\"", entry->req, outcome);
 	if (class != CALL_CLASS_NONE)
 		buf_addf(&fields, ",\"class\":\"%s\"", call_class_name(class));
-	channel_send(entry->from, FRAME_END, buf_str(&fields), message,
-		     MIN(strlen(message), (size_t)8 << 10));
+	channel_send_urgent(entry->from, FRAME_END, buf_str(&fields), message,
+			    MIN(strlen(message), (size_t)8 << 10));
 	entry->over = true;
 	entry->held = false;
 }
@@ -316,16 +317,14 @@ static int on_agent_data(struct call_relay *relay, struct call_entry *entry,
 	return forward(relay->gateway, entry->number, frame, err);
 }
 
+/* Answered here: an agent that cancels wants to go on, and the gateway may be busy or dead. */
 static void on_cancel(struct call_relay *relay, struct call_entry *entry)
 {
-	if (entry->cancelled)
-		return;
 	entry->cancelled = true;
 	if (entry->released && relay->gateway)
 		channel_sendf(relay->gateway, FRAME_CANCEL, NULL, 0, "\"req\":%" PRId64,
 			      entry->number);
-	else
-		send_end(entry, "cancelled", CALL_CLASS_NONE, "");
+	send_end(entry, "cancelled", CALL_CLASS_NONE, "");
 }
 
 int call_relay_from_agent(struct call_relay *relay, struct channel *from, const struct frame *frame,
@@ -413,7 +412,7 @@ int call_relay_from_gateway(struct call_relay *relay, const struct frame *frame,
 		if (forward(entry->from, entry->req, frame, err) < 0)
 			return -1;
 		entry->over = *ret_over = true;
-	} else if (!entry->cancelled && from_gateway(entry, frame, err) < 0) {
+	} else if (from_gateway(entry, frame, err) < 0) {
 		return -1;
 	}
 	*ret_entry = entry;
@@ -444,9 +443,7 @@ static bool lose_gateway(struct call_entry *entry)
 	entry->gateway_deaths++;
 	entry->released = entry->granted = false;
 	entry->marks_stale = entry->marks_owed;
-	if (entry->cancelled) {
-		send_end(entry, "cancelled", CALL_CLASS_NONE, "");
-	} else if (entry->gateway_deaths >= GATEWAY_DEATHS) {
+	if (entry->gateway_deaths >= GATEWAY_DEATHS) {
 		send_end(entry, "failed", CALL_GATEWAY, "the gateway died twice during this call");
 	} else if (granted) {
 		channel_sendf(entry->from, FRAME_AGAIN, NULL, 0,

@@ -24,11 +24,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "handoff/channel_queue.h"
 
 enum {
 	READ_CHUNK = 64 << 10,
 	READ_PER_CALL = 256 << 10,
-	QUEUE_KEEP = 1 << 20,	  /* an empty queue above this gives its memory back */
 	LAST_WORDS_MAX = 4 << 20, /* read from a peer that takes nothing any more */
 };
 
@@ -47,8 +47,7 @@ struct channel {
 	bool in_doc;
 	int64_t last_heard;
 
-	struct buf out;
-	size_t out_start; /* bytes of `out` that are written */
+	struct channel_queue out;
 	size_t limit;
 	bool out_is_socket;
 	bool broken; /* writing failed: `why` says how */
@@ -91,7 +90,7 @@ void channel_free(struct channel *ch)
 		close(ch->fd_out);
 	close(ch->fd_in);
 	buf_release(&ch->in);
-	buf_release(&ch->out);
+	channel_queue_release(&ch->out);
 	buf_release(&ch->doc);
 	free(ch);
 }
@@ -124,7 +123,7 @@ void channel_set_limit(struct channel *ch, size_t bytes)
 
 size_t channel_queued(const struct channel *ch)
 {
-	return ch->out.len - ch->out_start;
+	return channel_queue_size(&ch->out);
 }
 
 /* A broken channel wants to write too: the owner's poll reports it at once, and channel_on_writable
@@ -141,21 +140,12 @@ bool channel_congested(const struct channel *ch)
 
 /* ---- outwards ---- */
 
-static void queue_empty(struct channel *ch)
-{
-	ch->out_start = 0;
-	if (ch->out.cap > QUEUE_KEEP)
-		buf_release(&ch->out);
-	else
-		buf_clear(&ch->out);
-}
-
 static void channel_break(struct channel *ch, const struct err *why)
 {
 	if (!ch->broken)
 		ch->why = *why;
 	ch->broken = true;
-	queue_empty(ch);
+	channel_queue_clear(&ch->out);
 	if (ch->on_queue)
 		ch->on_queue(ch, ch->on_queue_arg);
 }
@@ -183,33 +173,22 @@ static ssize_t write_pieces(struct channel *ch, struct iovec *pieces, int count)
 	return -1;
 }
 
-/* The written front is moved away only when it is the larger half: each byte moves once at most. */
-static void queue_trim(struct channel *ch)
-{
-	if (ch->out_start == ch->out.len) {
-		queue_empty(ch);
-	} else if (ch->out_start > ch->out.len / 2) {
-		buf_drop(&ch->out, ch->out_start);
-		ch->out_start = 0;
-	}
-}
-
 static void queue_write(struct channel *ch)
 {
-	while (!ch->broken && channel_queued(ch) > 0) {
-		struct iovec piece = {ch->out.data + ch->out_start, channel_queued(ch)};
+	struct iovec piece;
+	const char *bytes;
+	while (!ch->broken && (piece.iov_len = channel_queue_next(&ch->out, &bytes)) > 0) {
+		piece.iov_base = (void *)(uintptr_t)bytes;
 		ssize_t n = write_pieces(ch, &piece, 1);
 		if (n <= 0)
 			break;
-		ch->out_start += (size_t)n;
+		channel_queue_wrote(&ch->out, (size_t)n);
 	}
-	if (!ch->broken)
-		queue_trim(ch);
 }
 
 /* With an empty queue the body goes out from where it is; only what is left is copied. */
 static void send_one(struct channel *ch, enum frame_type type, const char *fields, const char *body,
-		     size_t len, bool more)
+		     size_t len, bool more, bool urgent)
 {
 	size_t sent = 0;
 	AUTO_BUF struct buf head = BUF_INIT;
@@ -222,10 +201,10 @@ static void send_one(struct channel *ch, enum frame_type type, const char *field
 		sent = (size_t)n;
 	}
 	if (sent < head.len)
-		buf_add(&ch->out, head.data + sent, head.len - sent);
+		channel_queue_add(&ch->out, head.data + sent, head.len - sent, urgent);
 	size_t body_sent = sent > head.len ? sent - head.len : 0;
 	if (body_sent < len)
-		buf_add(&ch->out, body + body_sent, len - body_sent);
+		channel_queue_add(&ch->out, body + body_sent, len - body_sent, urgent);
 }
 
 /* Our own bug or a caller's oversized text: the peer gets nothing of it, and the channel fails like
@@ -248,30 +227,55 @@ static bool send_refused(struct channel *ch, const struct frame_info *info, cons
 	return true;
 }
 
+static void check_limit(struct channel *ch)
+{
+	struct err why;
+	if (ch->broken || channel_queued(ch) <= ch->limit)
+		return;
+	err_set(&why, ERR_TOO_LARGE, "the peer does not read: %zu bytes are queued for it",
+		channel_queued(ch));
+	channel_break(ch, &why);
+}
+
+static void send_unit(struct channel *ch, enum frame_type type, const char *fields,
+		      const char *body, size_t len, bool urgent)
+{
+	bool first = channel_queued(ch) == 0;
+	size_t begun = channel_queue_begin(&ch->out);
+	while (len > FRAME_BODY_MAX && !ch->broken) {
+		send_one(ch, type, fields, body, FRAME_BODY_MAX, true, urgent);
+		body += FRAME_BODY_MAX;
+		len -= FRAME_BODY_MAX;
+	}
+	if (!ch->broken)
+		send_one(ch, type, fields, body, len, false, urgent);
+	if (ch->broken)
+		return;
+	if (!urgent)
+		channel_queue_end(&ch->out, begun, first);
+	check_limit(ch);
+	if (first && channel_queued(ch) > 0 && ch->on_queue)
+		ch->on_queue(ch, ch->on_queue_arg);
+}
+
 void channel_send(struct channel *ch, enum frame_type type, const char *fields, const void *body,
 		  size_t len)
 {
 	const struct frame_info *info = frame_info(type);
-	const char *p = body;
-	bool was_empty = channel_queued(ch) == 0;
 	if (!info)
 		abort();
-	if (send_refused(ch, info, fields, len))
-		return;
-	while (len > FRAME_BODY_MAX) {
-		send_one(ch, type, fields, p, FRAME_BODY_MAX, true);
-		p += FRAME_BODY_MAX;
-		len -= FRAME_BODY_MAX;
-	}
-	send_one(ch, type, fields, p, len, false);
-	if (!ch->broken && channel_queued(ch) > ch->limit) {
-		struct err why;
-		err_set(&why, ERR_TOO_LARGE, "the peer does not read: %zu bytes are queued for it",
-			channel_queued(ch));
-		channel_break(ch, &why);
-	}
-	if (was_empty && channel_queued(ch) > 0 && ch->on_queue)
-		ch->on_queue(ch, ch->on_queue_arg);
+	if (!send_refused(ch, info, fields, len))
+		send_unit(ch, type, fields, body, len, info->flags & FRAME_URGENT);
+}
+
+void channel_send_urgent(struct channel *ch, enum frame_type type, const char *fields,
+			 const void *body, size_t len)
+{
+	const struct frame_info *info = frame_info(type);
+	if (!info || len > FRAME_BODY_MAX)
+		abort();
+	if (!send_refused(ch, info, fields, len))
+		send_unit(ch, type, fields, body, len, true);
 }
 
 void channel_sendf(struct channel *ch, enum frame_type type, const void *body, size_t len,

@@ -44,6 +44,10 @@ int channel_fd_out(const struct channel *ch);
  * channel shows at the next channel_on_* call, and so does a body or fields above the maximum. */
 void channel_send(struct channel *ch, enum frame_type type, const char *fields, const void *body,
 		  size_t len);
+/* The same for one frame that overtakes what is queued, as those of FRAME_URGENT types always do.
+ */
+void channel_send_urgent(struct channel *ch, enum frame_type type, const char *fields,
+			 const void *body, size_t len);
 /* printf form for the fields. */
 void channel_sendf(struct channel *ch, enum frame_type type, const void *body, size_t len,
 		   const char *fmt, ...) __attribute__((format(printf, 5, 6)));

@@ -22,7 +22,7 @@
 #define FRAME_FIELDS_MAX 4000 /* of `fields` below, so that the rest of the header has room */
 
 enum frame_sender { FROM_A = 1, FROM_P = 2, FROM_G = 4, FROM_W = 8 };
-enum frame_flag { FRAME_NO_BODY = 1, FRAME_PARTS = 2 };
+enum frame_flag { FRAME_NO_BODY = 1, FRAME_PARTS = 2, FRAME_URGENT = 4 };
 
 enum frame_type {
 #define FRAME_ENUM(name, number, wire, senders, flags, max_body, fields) FRAME_##name = number,

@@ -5,7 +5,8 @@
  *   senders   who may send it: A agent, P parent, G gateway, W worktree service (baton-git)
  *   flags     FRAME_PARTS: the body is a document that may exceed one frame: it travels as several
  *             frames of the same type, all but the last with "more":true, and is joined by the
- *             reader up to max_body. FRAME_NO_BODY: len must be 0.
+ *             reader up to max_body. FRAME_NO_BODY: len must be 0. FRAME_URGENT: overtakes other
+ *             frames in the sender's queue (request too, so that its cancel cannot overtake it).
  *   max_body  the largest body in bytes (of the joined document for FRAME_PARTS)
  *   fields    header fields beside type, len, more: "name:kind" separated by blanks; kinds: i
  * integer
@@ -22,12 +23,14 @@
 	FRAME(HELLO, 1, "hello", FROM_A | FROM_G | FROM_W, FRAME_NO_BODY, 0,                       \
 	      "version:i role:s pid:i")                                                            \
 	FRAME(START, 2, "start", FROM_P, FRAME_PARTS, 8 << 20, "")                                 \
-	FRAME(PING, 3, "ping", FROM_A | FROM_P | FROM_G | FROM_W, FRAME_NO_BODY, 0, "seq:i")       \
-	FRAME(PONG, 4, "pong", FROM_A | FROM_P | FROM_G | FROM_W, FRAME_NO_BODY, 0, "seq:i")       \
+	FRAME(PING, 3, "ping", FROM_A | FROM_P | FROM_G | FROM_W, FRAME_NO_BODY | FRAME_URGENT, 0, \
+	      "seq:i")                                                                             \
+	FRAME(PONG, 4, "pong", FROM_A | FROM_P | FROM_G | FROM_W, FRAME_NO_BODY | FRAME_URGENT, 0, \
+	      "seq:i")                                                                             \
 	FRAME(CONTROL, 5, "control", FROM_P, FRAME_PARTS, 1 << 20, "action:s reason:s?")           \
 	FRAME(READY, 6, "ready", FROM_P | FROM_G | FROM_W, FRAME_PARTS, 1 << 20, "")               \
 	/* Model calls (see call.h). */                                                            \
-	FRAME(REQUEST, 10, "request", FROM_A | FROM_P, FRAME_NO_BODY, 0,                           \
+	FRAME(REQUEST, 10, "request", FROM_A | FROM_P, FRAME_NO_BODY | FRAME_URGENT, 0,            \
 	      "req:i class:s provider:s model:s api:s length:i estimate:i max_tokens:i agent:s? "  \
 	      "attempt:i? beta:s?")                                                                \
 	FRAME(WAITING, 11, "waiting", FROM_P | FROM_G, FRAME_NO_BODY, 0,                           \
@@ -38,8 +41,8 @@
 	      "req:i outcome:s? class:s? status:i? used:i? limit:i? until:i? bytes:i? ttft_ms:i?") \
 	FRAME(AGAIN, 15, "again", FROM_P | FROM_G, FRAME_NO_BODY, 0,                               \
 	      "req:i attempt:i reason:s until:i? status:i?")                                       \
-	FRAME(CANCEL, 16, "cancel", FROM_A | FROM_P, FRAME_NO_BODY, 0, "req:i")                    \
-	FRAME(ABORT, 17, "abort", FROM_P, FRAME_NO_BODY, 0, "req:i")                               \
+	FRAME(CANCEL, 16, "cancel", FROM_A | FROM_P, FRAME_NO_BODY | FRAME_URGENT, 0, "req:i")     \
+	FRAME(ABORT, 17, "abort", FROM_P, FRAME_NO_BODY | FRAME_URGENT, 0, "req:i")                \
 	FRAME(CREDIT, 18, "credit", FROM_A | FROM_P | FROM_G, FRAME_NO_BODY, 0, "req:i bytes:i")   \
 	FRAME(USAGE, 19, "usage", FROM_A, FRAME_NO_BODY, 0,                                        \
 	      "req:i input:i cache_read:i cache_write:i output:i estimated:b? cache_write_1h:i?")  \

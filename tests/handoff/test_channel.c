@@ -46,7 +46,7 @@ static int on_frame(struct channel *ch, const struct frame *frame, void *arg, st
 	seen->type = frame->type;
 	seen->len = frame->len;
 	seen->sum = sum_bytes(frame->body, frame->len);
-	seen->seq = json_i64(frame->header, "seq", -1);
+	seen->seq = json_i64(frame->header, "seq", seen->seq);
 	if (seen->answer && frame->type == FRAME_PING)
 		channel_sendf(ch, FRAME_PONG, NULL, 0, "\"seq\":%d", (int)seen->seq);
 	return seen->refuse ? err_set(err, ERR_INVALID, "not wanted") : 0;
@@ -253,6 +253,101 @@ static void test_callback_refusal_fails_the_channel(void **state)
 	pair_release(&p);
 }
 
+/* What arrives, in order, as one letter a frame. */
+struct order {
+	char seen[64];
+	size_t count;
+};
+
+static int on_order(struct channel *ch, const struct frame *frame, void *arg, struct err *err)
+{
+	struct order *order = arg;
+	char letter = frame->type == FRAME_PING	   ? 'p'
+		      : frame->type == FRAME_START ? 's'
+		      : frame->type == FRAME_ABORT ? 'x'
+						   : 'd';
+	assert_true(order->count < sizeof(order->seen) - 1);
+	order->seen[order->count++] = letter;
+	return 0;
+}
+
+/* Urgent frames overtake whole units only: not the one that is begun, and no part of a document. */
+static void test_urgent_frames_overtake(void **state)
+{
+	int fds[2], size = 4096;
+	struct order order = {.count = 0};
+	AUTO_FREE char *body = pattern(1 << 20);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+	struct channel *parent = channel_new(fds[0], fds[0], FROM_G, on_order, NULL);
+	struct channel *gateway = channel_new(fds[1], fds[1], FROM_P, on_order, &order);
+	channel_send(parent, FRAME_START, NULL, body, 1 << 20); /* begun */
+	channel_send(parent, FRAME_DATA, "\"req\":1", body, 1 << 16);
+	channel_send(parent, FRAME_PING, "\"seq\":1", NULL, 0);
+	channel_send(parent, FRAME_START, NULL, body, 1 << 20);
+	channel_send(parent, FRAME_ABORT, "\"req\":1", NULL, 0);
+	while (channel_queued(parent) > 1100000) {
+		assert_int_equal(channel_on_writable(parent, NULL), 0);
+		assert_int_equal(channel_on_readable(gateway, NULL), 0);
+	}
+	channel_send(parent, FRAME_PING, "\"seq\":2", NULL, 0);
+	channel_send_urgent(parent, FRAME_DATA, "\"req\":2", "u", 1);
+	do {
+		assert_int_equal(channel_on_writable(parent, NULL), 0);
+		assert_int_equal(channel_on_readable(gateway, NULL), 0);
+	} while (channel_queued(parent) > 0);
+	assert_int_equal(channel_on_readable(gateway, NULL), 0);
+	/* The second ping found the first data frame begun. */
+	assert_string_equal(order.seen, "spxdpds");
+	channel_free(parent);
+	channel_free(gateway);
+}
+
+/* Random sizes, urgency and writes: every frame arrives whole, in order within its lane. */
+static void test_queue_in_every_mixture(void **state)
+{
+	unsigned seed = 7;
+	for (int round = 0; round < 60; round++) {
+		int fds[2], size = 4096;
+		struct order order = {.count = 0};
+		char want[64] = "";
+		AUTO_FREE char *body = pattern(1 << 18);
+		size_t n = 0;
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+		assert_int_equal(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+		struct channel *parent = channel_new(fds[0], fds[0], FROM_G, on_order, NULL);
+		struct channel *gateway = channel_new(fds[1], fds[1], FROM_P, on_order, &order);
+		for (int i = 0; i < 40; i++) {
+			seed = seed * 1103515245 + 12345;
+			unsigned pick = (seed >> 16) % 4, len = (seed >> 8) % (1 << 17);
+			if (pick == 0)
+				channel_send(parent, FRAME_PING, "\"seq\":1", NULL, 0);
+			else if (pick == 1)
+				channel_send(parent, FRAME_START, NULL, body, len);
+			else if (pick == 2)
+				channel_send(parent, FRAME_DATA, "\"req\":1", body, len >> 1);
+			else if (channel_on_writable(parent, NULL) < 0 ||
+				 channel_on_readable(gateway, NULL) < 0)
+				fail();
+			if (pick == 1 || pick == 2)
+				want[n++] = pick == 1 ? 's' : 'd';
+		}
+		while (channel_queued(parent) > 0) {
+			assert_int_equal(channel_on_writable(parent, NULL), 0);
+			assert_int_equal(channel_on_readable(gateway, NULL), 0);
+		}
+		assert_int_equal(channel_on_readable(gateway, NULL), 0);
+		size_t kept = 0;
+		for (size_t i = 0; i < order.count; i++)
+			if (order.seen[i] != 'p')
+				order.seen[kept++] = order.seen[i];
+		order.seen[kept] = '\0';
+		assert_string_equal(order.seen, want);
+		channel_free(parent);
+		channel_free(gateway);
+	}
+}
+
 static void note_queue(struct channel *ch, void *arg)
 {
 	++*(int *)arg;
@@ -450,6 +545,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_between_parts),
 		cmocka_unit_test(test_joined_size_is_bounded),
 		cmocka_unit_test(test_callback_refusal_fails_the_channel),
+		cmocka_unit_test(test_urgent_frames_overtake),
+		cmocka_unit_test(test_queue_in_every_mixture),
 		cmocka_unit_test(test_queue_hard_limit),
 		cmocka_unit_test(test_limit_can_be_set),
 		cmocka_unit_test(test_oversized_sends_fail_later),
