@@ -44,13 +44,13 @@ static const struct dialect rows[] = {
 	{"deepseek", OPENAI, .echo = ECHO_CALLS_DEMANDED, .max_tokens_only = true,
 	 .no_developer = true},
 	/* The signature of a thought travels in the calls' extra_content (trap 50). */
-	{"gemini", OPENAI, .effort = EFFORT_FIELD, .max_tokens_only = true, .no_developer = true},
+	{"google", OPENAI, .effort = EFFORT_FIELD, .max_tokens_only = true, .no_developer = true},
 	{"mistral", OPENAI, .id_form = CALL_ID_ALNUM9, .max_tokens_only = true,
 	 .no_developer = true, .no_stream_options = true, .parallel_field = true, .tool_name = true,
 	 .assistant_after_tool = true, .empty_content = true, .no_extra = true},
 	{"groq", OPENAI, .effort = EFFORT_FIELD, .no_developer = true, .parallel_field = true,
 	 .no_extra = true},
-	{"moonshot", OPENAI, .echo = ECHO_CALLS_DEMANDED, .max_tokens_only = true,
+	{"moonshotai", OPENAI, .echo = ECHO_CALLS_DEMANDED, .max_tokens_only = true,
 	 .no_developer = true},
 	{"xai", OPENAI, .echo = ECHO_WITH_CALLS, .max_tokens_only = true, .no_developer = true},
 	{"zai", OPENAI, .echo = ECHO_WITH_CALLS, .max_tokens_only = true, .no_developer = true},
@@ -70,6 +70,12 @@ const struct dialect *dialect_at(size_t i)
 	return i < ARRAY_SIZE(rows) ? &rows[i] : NULL;
 }
 
+/* The plain rows stand first. A provider that speaks both protocols names but one of them. */
+static bool is_plain(const char *name)
+{
+	return !name || !*name || strcmp(name, "anthropic") == 0 || strcmp(name, "openai") == 0;
+}
+
 int dialect_find(const char *name, enum model_api api, const struct dialect **ret, struct err *err)
 {
 	const char *names[ARRAY_SIZE(rows)];
@@ -77,7 +83,7 @@ int dialect_find(const char *name, enum model_api api, const struct dialect **re
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (rows[i].api != api)
 			continue;
-		if (!name || !*name || strcmp(rows[i].name, name) == 0) {
+		if (is_plain(name) || strcmp(rows[i].name, name) == 0) {
 			*ret = &rows[i];
 			return 0;
 		}

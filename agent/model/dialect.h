@@ -54,8 +54,8 @@ struct dialect {
 	bool betas;		   /* takes the anthropic-beta header and what hangs on it */
 };
 
-/* The row of that name and API; NULL or "" gives the plain row of the API. ERR_USAGE with the
- * nearest name if there is none. */
+/* The row of that name and API; NULL, "", "anthropic" and "openai" give the API's plain row.
+ * ERR_USAGE with the nearest name if there is none. */
 int dialect_find(const char *name, enum model_api api, const struct dialect **ret, struct err *err);
 const struct dialect *dialect_at(size_t i); /* NULL past the end */
 

@@ -233,15 +233,13 @@ char *fixture_describe(const struct stream_answer *a)
 	return buf_take(&out);
 }
 
-char *fixture_sse(const char *lines)
+char *fixture_sse(const char *first, ...)
 {
 	struct buf out = BUF_INIT;
-	while (*lines) {
-		size_t n = strcspn(lines, "\n");
-		buf_adds(&out, "data: ");
-		buf_add(&out, lines, n);
-		buf_adds(&out, "\n\n");
-		lines += n + (lines[n] == '\n');
-	}
+	va_list ap;
+	va_start(ap, first);
+	for (const char *json = first; json; json = va_arg(ap, const char *))
+		buf_addf(&out, "data: %s\n\n", json);
+	va_end(ap);
 	return buf_take(&out);
 }

@@ -52,7 +52,7 @@ enum err_code fixture_failure(const struct model_client *client, const char *tex
 /* Everything of an answer as text, to compare two. Caller frees. */
 char *fixture_describe(const struct stream_answer *answer);
 
-/* "data: " and "\n\n" round each line of text. Caller frees. */
-char *fixture_sse(const char *lines);
+/* Events as server-sent events, each argument one JSON text; ends with NULL. Caller frees. */
+char *fixture_sse(const char *first, ...) __attribute__((sentinel));
 
 #endif

@@ -188,7 +188,7 @@ static void test_call_fields_are_echoed_trap_50(void **state)
 {
 	struct model model = fixture_openai();
 	model.provider = LIT("google");
-	model.dialect = LIT("gemini");
+	model.dialect = LIT("google");
 	struct message *m = message_new(MESSAGE_ASSISTANT);
 	m->provider = mem_strdup("google");
 	message_add_call(m, "c1", "ls", "{}", 2,
