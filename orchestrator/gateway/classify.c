@@ -61,14 +61,23 @@ static struct json_object *find_error(struct json_object *doc)
 	return NULL;
 }
 
-static const char *error_string(struct json_object *doc)
+/* Counted, since a server's text may hold a NUL. False if there is no such string. */
+static bool add_string(struct buf *out, struct json_object *obj, const char *key)
 {
+	const char *s = json_str(obj, key, NULL);
+	if (s)
+		buf_add(out, s, json_str_len(obj, key));
+	return s != NULL;
+}
+
+static void add_message(struct buf *out, struct json_object *doc, struct json_object *error)
+{
+	if (error && add_string(out, error, "message"))
+		return;
 	if (json_object_is_type(doc, json_type_string))
-		return json_object_get_string(doc);
-	const char *s = json_str(doc, "error", NULL);
-	if (!s)
-		s = json_str(doc, "detail", NULL);
-	return s ? s : json_str(doc, "message", NULL);
+		buf_adds(out, json_object_get_string(doc));
+	else if (!add_string(out, doc, "error") && !add_string(out, doc, "detail"))
+		add_string(out, doc, "message");
 }
 
 static int error_number(struct json_object *error)
@@ -93,10 +102,7 @@ static void envelope_read(struct envelope *e, const char *body, size_t n)
 	if (!e->empty && json_parse(body, n, &doc, NULL) == 0) {
 		e->doc = doc;
 		e->error = find_error(doc);
-		const char *message = e->error ? json_str(e->error, "message", NULL) : NULL;
-		if (!message)
-			message = error_string(doc);
-		buf_adds(&text, message ? message : "");
+		add_message(&text, doc, e->error);
 		e->type = json_str(e->error, "type", json_str(e->error, "__type", ""));
 		e->code = json_str(e->error, "code", json_str(e->error, "status", ""));
 		e->number = error_number(e->error);
