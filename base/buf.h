@@ -21,24 +21,31 @@ struct buf {
 	bool overflow;
 };
 
-#define BUF_INIT { .data = NULL }
-#define BUF_INIT_MAX(n) { .data = NULL, .max = (n) }
+#define BUF_INIT                                                                                   \
+	{                                                                                          \
+		.data = NULL                                                                       \
+	}
+#define BUF_INIT_MAX(n)                                                                            \
+	{                                                                                          \
+		.data = NULL, .max = (n)                                                           \
+	}
 
 void buf_init(struct buf *buf, size_t max);
-void buf_release(struct buf *buf);	/* frees the bytes; the struct can be used again */
-void buf_clear(struct buf *buf);	/* len = 0, overflow = false, memory kept */
+void buf_release(struct buf *buf);		/* frees the bytes; the struct can be used again */
+void buf_clear(struct buf *buf);		/* len = 0, overflow = false, memory kept */
 int buf_reserve(struct buf *buf, size_t extra); /* -1 if max would be passed */
 int buf_add(struct buf *buf, const void *bytes, size_t n);
 int buf_adds(struct buf *buf, const char *s);
 int buf_addc(struct buf *buf, char c);
 int buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_addv(struct buf *buf, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-void buf_drop(struct buf *buf, size_t n);    /* removes n bytes from the front */
+void buf_drop(struct buf *buf, size_t n); /* removes n bytes from the front */
 void buf_truncate(struct buf *buf, size_t len);
-const char *buf_str(const struct buf *buf);  /* never NULL; borrowed until the next change */
-char *buf_take(struct buf *buf);	     /* caller frees; the buffer is empty afterwards */
+const char *buf_str(const struct buf *buf); /* never NULL; borrowed until the next change */
+char *buf_take(struct buf *buf);	    /* caller frees; the buffer is empty afterwards */
 
-/* One read(2) of up to n bytes appended. Returns bytes, 0 at end, -1 with errno (EOVERFLOW at max). */
+/* One read(2) of up to n bytes appended. Returns bytes, 0 at end, -1 with errno (EOVERFLOW at max).
+ */
 ssize_t buf_read(struct buf *buf, int fd, size_t n);
 
 static inline void buf_release_ptr(struct buf *buf)

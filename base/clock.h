@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t clock_mono_ms(void);  /* CLOCK_MONOTONIC, milliseconds */
+int64_t clock_mono_ms(void); /* CLOCK_MONOTONIC, milliseconds */
 int64_t clock_mono_us(void);
-int64_t clock_wall_ms(void);  /* CLOCK_REALTIME, milliseconds since 1970 */
+int64_t clock_wall_ms(void); /* CLOCK_REALTIME, milliseconds since 1970 */
 
 /* Tests: a function that gives both clocks, NULL restores the real ones. */
 void clock_fake(int64_t (*mono_us)(void *arg), int64_t (*wall_ms)(void *arg), void *arg);

@@ -10,7 +10,8 @@
 const char *env_get(const char *name); /* borrowed; NULL if unset or empty */
 
 /* A NULL-terminated copy of the environment reduced to an allow list of names; a name ending in '*'
- * is a prefix. Extra "NAME=value" strings are added last and win. Caller frees with env_list_free. */
+ * is a prefix. Extra "NAME=value" strings are added last and win. Caller frees with env_list_free.
+ */
 char **env_filter(const char *const *allow, const char *const *extra);
 void env_list_free(char **list); /* NULL allowed */
 

@@ -14,20 +14,20 @@
 /* Only the codes that some caller branches on. */
 enum err_code {
 	ERR_NONE = 0,
-	ERR_IO,		/* a system call failed; sys holds errno */
-	ERR_NOT_FOUND,	/* the named thing does not exist */
-	ERR_EXISTS,	/* the named thing is there already */
-	ERR_DENIED,	/* permission, boundary or policy says no */
-	ERR_INVALID,	/* input from outside is malformed */
-	ERR_TOO_LARGE,	/* a stated maximum was reached */
-	ERR_USAGE,	/* wrong flags or configuration: exit status 2 */
+	ERR_IO,	       /* a system call failed; sys holds errno */
+	ERR_NOT_FOUND, /* the named thing does not exist */
+	ERR_EXISTS,    /* the named thing is there already */
+	ERR_DENIED,    /* permission, boundary or policy says no */
+	ERR_INVALID,   /* input from outside is malformed */
+	ERR_TOO_LARGE, /* a stated maximum was reached */
+	ERR_USAGE,     /* wrong flags or configuration: exit status 2 */
 	ERR_TIMEOUT,
 	ERR_CANCELLED,
-	ERR_CLOSED,	/* the peer went away */
-	ERR_CHANGED,	/* the thing changed since it was last looked at */
-	ERR_UNSUPPORTED,/* this machine, repository or peer cannot do it */
-	ERR_BUSY,	/* somebody else holds it; trying later may work */
-	ERR_NO_SPACE,	/* ENOSPC, EDQUOT */
+	ERR_CLOSED,	 /* the peer went away */
+	ERR_CHANGED,	 /* the thing changed since it was last looked at */
+	ERR_UNSUPPORTED, /* this machine, repository or peer cannot do it */
+	ERR_BUSY,	 /* somebody else holds it; trying later may work */
+	ERR_NO_SPACE,	 /* ENOSPC, EDQUOT */
 };
 
 struct err {
@@ -36,7 +36,10 @@ struct err {
 	char message[512]; /* UTF-8, NUL-terminated, cut at a character boundary */
 };
 
-#define ERR_INIT { .code = ERR_NONE }
+#define ERR_INIT                                                                                   \
+	{                                                                                          \
+		.code = ERR_NONE                                                                   \
+	}
 
 /* Fills *err (if not NULL) and returns -1. errno is kept in err->sys when code is ERR_IO (and
  * ENOSPC/EDQUOT become ERR_NO_SPACE); strerror text is NOT added, see err_sys. */

@@ -20,7 +20,8 @@ int file_write_atomic(int dirfd, const char *path, const void *bytes, size_t n, 
 		      struct err *err);
 
 int file_write_all(int fd, const void *bytes, size_t n, struct err *err); /* all or error */
-int file_mkdirs(const char *path, mode_t mode, struct err *err); /* like mkdir -p; fsyncs new parents */
+int file_mkdirs(const char *path, mode_t mode,
+		struct err *err); /* like mkdir -p; fsyncs new parents */
 int file_sync_dir(const char *path, struct err *err);
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
@@ -30,7 +31,7 @@ int file_remove_tree(const char *path, struct err *err);
 /* Joins with exactly one slash; caller frees. An absolute b gives b. */
 char *file_join(const char *a, const char *b);
 const char *file_base(const char *path); /* last component, borrowed */
-char *file_dir(const char *path);	 /* all before the last component, "." if none; caller frees */
+char *file_dir(const char *path); /* all before the last component, "." if none; caller frees */
 /* Folder of the running program (from /proc/self/exe); caller frees. */
 char *file_self_dir(void);
 /* Finds one of our own helper programs ("baton-gateway"): next to the running program (build tree

@@ -35,22 +35,25 @@ int json_parse_file(const char *path, size_t max, struct json_object **ret, stru
 
 /* Lenient getters on an object (obj may be NULL or of another type). Strings are borrowed. */
 const char *json_str(struct json_object *obj, const char *key, const char *dflt);
-size_t json_str_len(struct json_object *obj, const char *key); /* bytes, NULs counted; 0 if absent */
+size_t json_str_len(struct json_object *obj,
+		    const char *key); /* bytes, NULs counted; 0 if absent */
 int64_t json_i64(struct json_object *obj, const char *key, int64_t dflt);
 double json_double(struct json_object *obj, const char *key, double dflt);
 bool json_flag(struct json_object *obj, const char *key, bool dflt);
 struct json_object *json_obj(struct json_object *obj, const char *key); /* object or NULL */
 struct json_object *json_arr(struct json_object *obj, const char *key); /* array or NULL */
 struct json_object *json_get(struct json_object *obj, const char *key); /* anything or NULL */
-bool json_has(struct json_object *obj, const char *key);		/* present, also when null */
-size_t json_len(struct json_object *arr);				/* 0 for NULL or no array */
-struct json_object *json_at(struct json_object *arr, size_t i);		/* NULL past the end */
+bool json_has(struct json_object *obj, const char *key);	/* present, also when null */
+size_t json_len(struct json_object *arr);			/* 0 for NULL or no array */
+struct json_object *json_at(struct json_object *arr, size_t i); /* NULL past the end */
 
 /* Strict getters: -1 with "missing field 'x'" or "field 'x' must be a string". */
 int json_need_str(struct json_object *obj, const char *key, const char **ret, struct err *err);
 int json_need_i64(struct json_object *obj, const char *key, int64_t *ret, struct err *err);
-int json_need_obj(struct json_object *obj, const char *key, struct json_object **ret, struct err *err);
-int json_need_arr(struct json_object *obj, const char *key, struct json_object **ret, struct err *err);
+int json_need_obj(struct json_object *obj, const char *key, struct json_object **ret,
+		  struct err *err);
+int json_need_arr(struct json_object *obj, const char *key, struct json_object **ret,
+		  struct err *err);
 
 /* Building trees: the value passes to the object. NULL strings are left out. */
 void json_set_str(struct json_object *obj, const char *key, const char *value);

@@ -45,7 +45,7 @@ struct jsonl_stats {
  * is bad. Lines above max_line bytes are bad. Return non-zero from the callback to stop; that value
  * is returned. `offset` is the byte offset of the line. */
 typedef int (*jsonl_record_fn)(struct json_object *record, int64_t offset, void *arg);
-int jsonl_read(const char *path, int64_t from, size_t max_line, jsonl_record_fn on_record, void *arg,
-	       struct jsonl_stats *ret_stats, struct err *err);
+int jsonl_read(const char *path, int64_t from, size_t max_line, jsonl_record_fn on_record,
+	       void *arg, struct jsonl_stats *ret_stats, struct err *err);
 
 #endif

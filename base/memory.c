@@ -175,15 +175,12 @@ char *arena_strdup(struct arena *arena, const char *s)
 
 char *arena_printf(struct arena *arena, const char *fmt, ...)
 {
-	va_list ap, again;
+	va_list ap;
+	AUTO_FREE char *text = NULL;
 	va_start(ap, fmt);
-	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	int n = vasprintf(&text, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		out_of_memory();
-	char *s = arena_take(arena, (size_t)n + 1);
-	vsnprintf(s, (size_t)n + 1, fmt, again);
-	va_end(again);
-	return s;
+	return arena_strndup(arena, text, (size_t)n);
 }

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 /* These never return NULL; out of memory aborts the process. */
-void *mem_alloc(size_t size);		     /* zeroed */
-void *mem_resize(void *ptr, size_t size);    /* as realloc */
+void *mem_alloc(size_t size);			       /* zeroed */
+void *mem_resize(void *ptr, size_t size);	       /* as realloc */
 void *mem_array(void *ptr, size_t count, size_t size); /* realloc(count * size), overflow aborts */
-char *mem_strdup(const char *s);	     /* NULL gives NULL */
-char *mem_strndup(const char *s, size_t n);  /* copies n bytes and a NUL */
+char *mem_strdup(const char *s);		       /* NULL gives NULL */
+char *mem_strndup(const char *s, size_t n);	       /* copies n bytes and a NUL */
 void *mem_dup(const void *p, size_t n);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -46,9 +46,10 @@ static inline void mem_close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Locals that clean up after themselves. Initialise them: AUTO_FREE char *s = NULL; AUTO_FD int fd = -1; */
+/* Locals that clean up after themselves. Initialise them: AUTO_FREE char *s = NULL; AUTO_FD int fd
+ * = -1; */
 #define AUTO_FREE __attribute__((cleanup(mem_free_ptr)))
-#define AUTO_FD __attribute__((cleanup(mem_close_fd)))
+#define AUTO_FD	  __attribute__((cleanup(mem_close_fd)))
 
 /* Hands a pointer or descriptor over: returns it and disarms the local. */
 #define take_ptr(p)                                                                                \
@@ -65,13 +66,13 @@ static inline void mem_close_fd(int *fd)
 	})
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b)     ((a) < (b) ? (a) : (b))
+#define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
 struct arena; /* grows by chunks, freed as a whole */
 struct arena *arena_new(void);
-void arena_free(struct arena *arena); /* NULL allowed */
-void arena_reset(struct arena *arena); /* keeps the first chunk */
+void arena_free(struct arena *arena);		     /* NULL allowed */
+void arena_reset(struct arena *arena);		     /* keeps the first chunk */
 void *arena_alloc(struct arena *arena, size_t size); /* zeroed, aligned for any type */
 char *arena_strdup(struct arena *arena, const char *s);
 char *arena_strndup(struct arena *arena, const char *s, size_t n);

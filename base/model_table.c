@@ -56,10 +56,10 @@ static const struct field {
 	{"dialect", FIELD_TEXT, offsetof(struct model, dialect), NULL},
 };
 
-/* Keys of the providers' rows that are the gateway's and the settings' business, and a row's hint.
- */
-static const char *const other_keys[] = {"base_url", "base_url_env", "key_env", "default_model",
-					 "same_as"};
+/* Keys that are no fields here: who the model is (never overridden), the gateway's and the
+ * settings' part of a provider's row, and the hint that leads from one name to another. */
+static const char *const other_keys[] = {"provider", "name",	      "base_url", "base_url_env",
+					 "key_env",  "default_model", "same_as"};
 
 _Static_assert(sizeof(enum model_api) == sizeof(int) && sizeof(enum model_cache) == sizeof(int) &&
 		       sizeof(enum model_reasoning) == sizeof(int),

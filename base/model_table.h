@@ -24,28 +24,28 @@ struct model_price {
 };
 
 struct model {
-	char *provider;		/* "anthropic" */
-	char *name;		/* "claude-opus-5" */
+	char *provider; /* "anthropic" */
+	char *name;	/* "claude-opus-5" */
 	enum model_api api;
-	int64_t window;		/* tokens; 0: unknown */
-	int64_t input_limit;	/* 0: same as window */
-	int64_t max_output;	/* 0: unknown, 8,192 is assumed */
+	int64_t window;	     /* tokens; 0: unknown */
+	int64_t input_limit; /* 0: same as window */
+	int64_t max_output;  /* 0: unknown, 8,192 is assumed */
 	struct model_price price;
-	int64_t tier_above;	/* input tokens from which tier_price holds; 0: one tier */
+	int64_t tier_above; /* input tokens from which tier_price holds; 0: one tier */
 	struct model_price tier_price;
 	bool temperature_ok;
 	enum model_reasoning reasoning;
 	char *reasoning_field;	/* the field of an assistant message to echo; NULL: none */
-	char *max_tokens_field;	/* "max_tokens" or "max_completion_tokens" */
+	char *max_tokens_field; /* "max_tokens" or "max_completion_tokens" */
 	char *system_role;	/* "system" or "developer" */
 	enum model_cache cache;
 	int64_t min_cache_prefix;
-	bool preserved_thinking;/* history must be append-only */
-	bool keeps_thinking;	/* W9: thinking after the loop stays in the window */
+	bool preserved_thinking; /* history must be append-only */
+	bool keeps_thinking;	 /* W9: thinking after the loop stays in the window */
 	bool usage_in_stream;
 	bool parallel_tools;
 	bool images;
-	char *dialect;		/* row of the deviations table; "anthropic" or "openai" if plain */
+	char *dialect; /* row of the deviations table; "anthropic" or "openai" if plain */
 };
 
 /* Finds provider/name in the built-in table overlaid by `overrides` (an object keyed by
@@ -68,8 +68,9 @@ double model_cost(const struct model *model, int64_t fresh, int64_t cache_read, 
 /* All names of the built-in table, for errors and completion: calls fn("provider/name"). */
 void model_each(void (*fn)(const char *full_name, void *arg), void *arg);
 
-/* A row of the built-in `providers` table, borrowed: api, base_url, base_url_env, key_env (absent: no key
- * is needed), default_model, and the model fields that hold for all of its models. NULL if unknown. */
+/* A row of the built-in `providers` table, borrowed: api, base_url, base_url_env, key_env (absent:
+ * no key is needed), default_model, and the model fields that hold for all of its models. NULL if
+ * unknown. */
 struct json_object *model_provider(const char *name);
 void model_provider_each(void (*fn)(const char *name, void *arg), void *arg);
 

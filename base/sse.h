@@ -18,7 +18,8 @@
 /* field is the event's name ("message" if none was given); for the llama.cpp form where the field
  * itself is `error: {json}` (wire.md row 13) it is "error" and data is the rest of that line.
  * Non-zero stops the feed; sse_feed returns -1 with err as the callback set it. */
-typedef int (*sse_event_fn)(const char *name, const char *data, size_t n, void *arg, struct err *err);
+typedef int (*sse_event_fn)(const char *name, const char *data, size_t n, void *arg,
+			    struct err *err);
 
 struct sse_parser {
 	struct buf line;

@@ -49,7 +49,8 @@ const char *text_find_nocase(const char *hay, size_t n, const char *needle);
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
 
 /* Whole-string number parsers: 0 or -1 (nothing set). "64k", "200,000", "1_000" and "2M" are taken
- * by text_parse_count (k = 1,000, m = 1,000,000). Durations: "90", "90s", "10m", "1h30m", "250ms". */
+ * by text_parse_count (k = 1,000, m = 1,000,000). Durations: "90", "90s", "10m", "1h30m", "250ms".
+ */
 int text_parse_i64(const char *s, int64_t *ret);
 int text_parse_count(const char *s, int64_t *ret);
 int text_parse_duration_ms(const char *s, int64_t *ret_ms);
