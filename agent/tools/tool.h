@@ -1,11 +1,11 @@
 /*
  * tool.h - what a tool is, and the table of all of them.
  *
- * Each tool is one file and one row of the table in tools/table.c. A tool gets its input as a checked
- * JSON object (json_check_schema against its schema has passed) and fills a result; it never ends the
- * process and never trusts a path: file access goes through the roots (tools/roots.h). A failure that the
- * model should see is a result with is_error, returned as 0; -1 is for the agent itself (cancelled,
- * parent gone, boundary broken).
+ * Each tool is one file and one row of the table in tools/table.c. A tool gets its input as a
+ * checked JSON object (json_check_schema against its schema has passed) and fills a result; it
+ * never ends the process and never trusts a path: file access goes through the roots
+ * (tools/roots.h). A failure that the model should see is a result with is_error, returned as 0; -1
+ * is for the agent itself (cancelled, parent gone, boundary broken).
  */
 #ifndef BATON_AGENT_TOOLS_TOOL_H
 #define BATON_AGENT_TOOLS_TOOL_H
@@ -27,22 +27,22 @@ struct tool_image {
 };
 
 struct tool_result {
-	struct buf text;    /* any bytes; the agent sanitises them */
+	struct buf text; /* any bytes; the agent sanitises them */
 	bool is_error;
-	int exit_code;	    /* shell: 0-255, 128+signal; -1 where there is none */
-	bool has_effects;   /* something outside may have changed */
-	char *summary;	    /* one line for people: "edit src/a.c (+3 -1)"; owned */
-	char *full_path;    /* "results:N.txt" where all of the output is already; NULL; owned */
+	int exit_code;	  /* shell: 0-255, 128+signal; -1 where there is none */
+	bool has_effects; /* something outside may have changed */
+	char *summary;	  /* one line for people: "edit src/a.c (+3 -1)"; owned */
+	char *full_path;  /* "results:N.txt" where all of the output is already; NULL; owned */
 	struct tool_image *images;
 	size_t n_images;
 };
 void tool_result_release(struct tool_result *result);
 
 enum tool_flag {
-	TOOL_READS = 1,	      /* no effects: may run again after an interruption */
-	TOOL_WRITES = 2,      /* only offered to roles that write */
-	TOOL_REOBTAINABLE = 4,/* T7: may be cleared later */
-	TOOL_NO_OFFLOAD = 8,  /* T1: exempt */
+	TOOL_READS = 1,	       /* no effects: may run again after an interruption */
+	TOOL_WRITES = 2,       /* only offered to roles that write */
+	TOOL_REOBTAINABLE = 4, /* T7: may be cleared later */
+	TOOL_NO_OFFLOAD = 8,   /* T1: exempt */
 };
 
 struct tool {
@@ -50,7 +50,7 @@ struct tool {
 	const char *description; /* for the model; no absolute path, no agent id */
 	const char *schema;	 /* JSON text */
 	unsigned flags;
-	size_t result_limit;	 /* characters before T1 offloads; 0: 50,000 */
+	size_t result_limit; /* characters before T1 offloads; 0: 50,000 */
 	int (*run)(struct tool_context *ctx, const char *call_id, struct json_object *input,
 		   struct tool_result *ret, struct err *err);
 	/* T5: shortens text of more than the limit better than head and tail; NULL: text_clip. */
@@ -64,22 +64,26 @@ const struct tool *tool_table(size_t *ret_count);
 const struct tool *tool_find(const char *name); /* NULL if unknown */
 
 struct tool_settings { /* borrowed strings, valid for the context's life */
-	const char *worktree;	     /* absolute path of the root for file tools; "" if it is not there yet */
-	const char *git_dir;	     /* the agent's private repository; NULL: no git */
-	const char *git_file;	     /* exact bytes that worktree/.git must hold; NULL: no check */
-	const char *head_ref;	     /* "refs/heads/baton/r/a1"; NULL: no check */
-	const char *results_dir;     /* `results:` */
-	const char *scratch_dir;     /* `scratch:`, also TMPDIR */
+	const char
+		*worktree; /* absolute path of the root for file tools; "" if it is not there yet */
+	const char *git_dir;	 /* the agent's private repository; NULL: no git */
+	const char *git_file;	 /* exact bytes that worktree/.git must hold; NULL: no check */
+	const char *head_ref;	 /* "refs/heads/baton/r/a1"; NULL: no check */
+	const char *results_dir; /* `results:` */
+	const char *scratch_dir; /* `scratch:`, also TMPDIR */
 	const char *cache_dir;
-	const char *box_program;     /* absolute path of baton-box; NULL: unconfined by the user's word */
-	const char *box_level;	     /* "auto", "landlock", "partial", "unconfined" */
-	const char *image_program;   /* absolute path of baton-image */
-	const char *network;	     /* "none", "loopback", "open" */
+	const char
+		*box_program;  /* absolute path of baton-box; NULL: unconfined by the user's word */
+	const char *box_level; /* "auto", "landlock", "partial", "unconfined" */
+	const char *image_program;     /* absolute path of baton-image */
+	const char *network;	       /* "none", "loopback", "open" */
 	const char *const *read_paths; /* NULL-terminated: further folders that the box may read */
-	const char *const *pass_env; /* NULL-terminated names that tools get beside the built-in list */
-	bool read_only;		     /* reviewers: shell sees a read-only tree */
-	int64_t shell_timeout_ms;    /* default of a call (120,000) */
-	int64_t shell_timeout_max_ms;/* largest that a call may ask for (600,000) */
+	const char *const
+		*pass_env; /* NULL-terminated names that tools get beside the built-in list */
+	bool read_only;	   /* reviewers: shell sees a read-only tree */
+	int64_t shell_timeout_ms;     /* default of a call (120,000) */
+	int64_t shell_timeout_max_ms; /* largest that a call may ask for (600,000) */
+	int64_t shell_output_max;     /* bytes of output at which a command is ended; 0: 64 MiB */
 };
 
 struct tool_context *tool_context_new(const struct tool_settings *settings, struct waiter *waiter,
@@ -90,8 +94,8 @@ void tool_context_free(struct tool_context *ctx);
 /* Opens the worktree root once it is there (READY). */
 int tool_context_open_worktree(struct tool_context *ctx, struct err *err);
 
-/* Ends of background jobs not yet announced: appends one line each and returns true if there were any;
- * each end is told once. */
+/* Ends of background jobs not yet announced: appends one line each and returns true if there were
+ * any; each end is told once. */
 bool tool_context_announce_jobs(struct tool_context *ctx, struct buf *out);
 size_t tool_context_running_jobs(const struct tool_context *ctx);
 

@@ -1,0 +1,191 @@
+/*
+ * output.c - what a command printed: in full on disk, in short for the model.
+ *
+ * Which lines look like errors is a rule, not a judgement: words that compilers, test runners and
+ * shells print. A wrong pick costs a line; the tail and the file are always there.
+ */
+#include "agent/tools/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+enum {
+	OUTPUT_TRIES = 100000,
+	ERROR_LINES = 20,
+	ERROR_LINE_BYTES = 300,
+	LONG_SUCCESS_LINES = 100,
+	KEPT_LINES = 5,
+	KEPT_LINE_BYTES = 500,
+	WORD_SCAN = 400, /* how far into a line words are looked for */
+};
+
+int output_open(struct tool_context *ctx, char **ret_name, struct err *err)
+{
+	int dir = ctx->roots.root[ROOT_RESULTS].fd;
+	for (int i = 0; i < OUTPUT_TRIES; i++) {
+		/* A resumed generation finds the files of its first life: those names are taken. */
+		AUTO_FREE char *name = mem_printf("shell-%u.txt", ++ctx->last_output);
+		int fd =
+			openat(dir, name,
+			       O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0) {
+			*ret_name = mem_printf("results:%s", name);
+			return fd;
+		}
+		if (errno != EEXIST)
+			return err_sys(err, "cannot store the output in '%s'",
+				       ctx->settings.results_dir);
+	}
+	return err_set(err, ERR_EXISTS, "too many output files in '%s'", ctx->settings.results_dir);
+}
+
+off_t output_size(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) < 0 ? 0 : st.st_size;
+}
+
+void output_read(int fd, off_t from, off_t to, struct buf *out)
+{
+	while (from < to) {
+		size_t want = (size_t)MIN(to - from, (off_t)1 << 20);
+		if (buf_reserve(out, want) < 0)
+			return;
+		ssize_t n = pread(fd, out->data + out->len, want, from);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		out->len += (size_t)n;
+		out->data[out->len] = '\0';
+		from += n;
+	}
+}
+
+/* --- shortening --- */
+
+struct lines {
+	const char *s;
+	size_t n, at;
+};
+
+static bool take_line(struct lines *l, const char **ret, size_t *ret_n)
+{
+	if (l->at >= l->n)
+		return false;
+	const char *start = l->s + l->at;
+	const char *lf = memchr(start, '\n', l->n - l->at);
+	*ret_n = lf ? (size_t)(lf - start) : l->n - l->at;
+	*ret = start;
+	l->at += *ret_n + 1;
+	return true;
+}
+
+static bool looks_like_error(const char *line, size_t n)
+{
+	static const char *const words[] = {
+		"error",     "fail",	  "fatal",     "exception", "traceback", "panic",
+		"undefined", "not found", "no such",   "assert",    "cannot",	 "denied",
+		"segfault",  "sigsegv",	  "expected:", "refused",   "aborted",
+	};
+	n = MIN(n, WORD_SCAN);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (text_find_nocase(line, n, words[i]))
+			return true;
+	return false;
+}
+
+static void add_cut_line(struct buf *out, const char *line, size_t n, size_t most)
+{
+	size_t keep = text_floor(line, n, MIN(n, most));
+	buf_add(out, line, keep);
+	if (keep < n)
+		buf_addf(out, " [%zu more bytes]", n - keep);
+	buf_addc(out, '\n');
+}
+
+/* Error-looking lines of s, which is what stands before the tail. */
+static void add_errors(struct buf *out, const char *s, size_t n)
+{
+	struct lines l = {s, n, 0};
+	const char *line;
+	size_t len, found = 0;
+	while (take_line(&l, &line, &len)) {
+		if (!looks_like_error(line, len))
+			continue;
+		if (found++ == 0)
+			buf_adds(out, "[lines that look like errors:]\n");
+		if (found <= ERROR_LINES)
+			add_cut_line(out, line, len, ERROR_LINE_BYTES);
+	}
+	if (found > ERROR_LINES)
+		buf_addf(out, "[%zu more such lines]\n", found - ERROR_LINES);
+}
+
+static void add_where(struct buf *out, const char *where)
+{
+	if (where)
+		buf_addf(out, "; all of it is in %s", where);
+	buf_adds(out, "]\n");
+}
+
+static void shorten_failure(struct buf *out, const char *s, size_t n, int exit_code, size_t budget,
+			    const char *where)
+{
+	/* Errors take at most a third or so; the rest is the tail, from the start of a line. */
+	size_t errors_most = ERROR_LINES * (ERROR_LINE_BYTES + 24) + 100;
+	size_t tail = budget > errors_most * 2 ? budget - errors_most : budget / 2;
+	size_t from = n > tail ? text_ceil(s, n, n - tail) : 0;
+	const char *lf = memchr(s + from, '\n', n - from);
+	if (from && lf && (size_t)(lf - s) + 1 < n && (size_t)(lf - s) - from < tail / 2)
+		from = (size_t)(lf - s) + 1;
+	AUTO_BUF struct buf errors = BUF_INIT;
+	add_errors(&errors, s, from);
+	size_t keep = text_floor(buf_str(&errors), errors.len, MIN(errors.len, budget - tail));
+	buf_addf(out, "exit code %d\n", exit_code);
+	buf_add(out, buf_str(&errors), keep);
+	buf_addf(out, "[the last %zu of %zu bytes, %zu lines in all", n - from, n,
+		 text_count_lines(s, n));
+	add_where(out, where);
+	buf_add(out, s + from, n - from);
+}
+
+static void shorten_success(struct buf *out, const char *s, size_t n, size_t total, size_t budget,
+			    const char *where)
+{
+	struct lines l = {s, n, 0};
+	const char *line;
+	size_t len, most = MAX(MIN(budget / (2 * KEPT_LINES + 2), KEPT_LINE_BYTES), 1);
+	for (size_t i = 1; take_line(&l, &line, &len); i++) {
+		if (i == KEPT_LINES + 1) {
+			buf_addf(out, "[%zu of %zu lines left out", total - 2 * KEPT_LINES, total);
+			add_where(out, where);
+		}
+		if (i <= KEPT_LINES || i > total - KEPT_LINES)
+			add_cut_line(out, line, len, most);
+	}
+}
+
+void output_shorten(struct buf *out, const char *s, size_t n, int exit_code, size_t budget,
+		    const char *where)
+{
+	size_t lines = n > budget ? text_count_lines(s, n) : 0;
+	if (n <= budget)
+		buf_add(out, s, n);
+	else if (exit_code > 0)
+		shorten_failure(out, s, n, exit_code, budget, where);
+	else if (lines > LONG_SUCCESS_LINES)
+		shorten_success(out, s, n, lines, budget, where);
+	else
+		text_clip(out, s, n, budget, where);
+}
+
+void shell_shorten(const struct tool_result *full, size_t budget, const char *where,
+		   struct buf *out)
+{
+	output_shorten(out, buf_str(&full->text), full->text.len, full->exit_code, budget, where);
+}

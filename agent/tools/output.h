@@ -1,0 +1,25 @@
+/*
+ * output.h - the file that holds all of a command's output, and shortening it (T5).
+ */
+#ifndef BATON_AGENT_TOOLS_OUTPUT_H
+#define BATON_AGENT_TOOLS_OUTPUT_H
+
+#include <sys/types.h>
+
+#include "agent/tools/context.h"
+
+/* Makes a new file in results: for reading and appending. ret_name: "results:shell-3.txt", caller
+ * frees. */
+int output_open(struct tool_context *ctx, char **ret_name, struct err *err);
+
+/* Appends the bytes [from, to) of the file; what cannot be read is left out. */
+void output_read(int fd, off_t from, off_t to, struct buf *out);
+off_t output_size(int fd);
+
+/* T5. Failed (exit_code != 0): up to 20 lines that look like errors, and the tail. Succeeded with
+ * more than 100 lines: the first 5, the last 5 and the number of lines. Else head and tail (T4). A
+ * text within the budget is appended as it is. */
+void output_shorten(struct buf *out, const char *s, size_t n, int exit_code, size_t budget,
+		    const char *where);
+
+#endif

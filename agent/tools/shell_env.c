@@ -1,0 +1,136 @@
+/*
+ * shell_env.c - what a command sees of the world.
+ *
+ * The environment is an allow list, not a clean-up: keys, agents' sockets and GIT_* variables of
+ * whoever started baton never reach a command. An editor is refused with a message that says what
+ * to do instead: a silent `true` would let `git rebase -i` succeed without having done anything.
+ * Caches go to a folder of this agent, so that no two agents meet in one.
+ */
+#include "agent/tools/shell.h"
+
+#include "base/env.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+void words_add(struct words *words, const char *word)
+{
+	MEM_GROW(words->items, words->cap, words->count + 2);
+	words->items[words->count++] = word;
+	words->items[words->count] = NULL;
+}
+
+void words_release(struct words *words)
+{
+	free(words->items);
+	*words = (struct words){0};
+}
+
+static void add_folder(struct words *argv, const char *option, const char *folder)
+{
+	if (!folder || !*folder)
+		return;
+	words_add(argv, option);
+	words_add(argv, folder);
+}
+
+void shell_add_box(const struct tool_context *ctx, struct words *argv)
+{
+	const struct tool_settings *s = &ctx->settings;
+	if (!s->box_program)
+		return;
+	words_add(argv, s->box_program);
+	words_add(argv, "--level");
+	words_add(argv, s->box_level ? s->box_level : "auto");
+	add_folder(argv, s->read_only ? "--read" : "--write", s->worktree);
+	add_folder(argv, s->read_only ? "--read" : "--write", s->git_dir);
+	add_folder(argv, "--write", s->scratch_dir);
+	add_folder(argv, "--write", s->cache_dir);
+	add_folder(argv, "--read", s->results_dir);
+	for (size_t i = 0; s->read_paths && s->read_paths[i]; i++)
+		add_folder(argv, "--read", s->read_paths[i]);
+	words_add(argv, "--network");
+	words_add(argv, s->network ? s->network : "none");
+	words_add(argv, "--");
+}
+
+static const char *const allowed[] = {
+	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ",
+};
+
+#define NO_EDITOR(advice) "sh -c 'echo \"no editor can be opened here: " advice "\" >&2; exit 1'"
+
+static const char *const fixed[] = {
+	"TERM=dumb",
+	"NO_COLOR=1",
+	"PAGER=cat",
+	"GIT_PAGER=cat",
+	"MANPAGER=cat",
+	"EDITOR=false",
+	"VISUAL=false",
+	"GIT_EDITOR=" NO_EDITOR("give the text with -m or -F, or --no-edit"),
+	"GIT_SEQUENCE_EDITOR=" NO_EDITOR(
+		"set GIT_SEQUENCE_EDITOR to a command that edits the list"),
+	"GIT_TERMINAL_PROMPT=0",
+	"GIT_ASKPASS=false",
+	"SSH_ASKPASS=false",
+	"DEBIAN_FRONTEND=noninteractive",
+	"PIP_NO_INPUT=1",
+	"SHELL=/bin/bash",
+};
+
+/* NAME=folder/sub for the tools that keep caches. */
+static const struct {
+	const char *name, *sub;
+} caches[] = {
+	{"XDG_CACHE_HOME", "xdg"}, {"npm_config_cache", "npm"}, {"YARN_CACHE_FOLDER", "yarn"},
+	{"GOCACHE", "go-build"},   {"GOMODCACHE", "go-mod"},	{"PIP_CACHE_DIR", "pip"},
+	{"CCACHE_DIR", "ccache"},  {"UV_CACHE_DIR", "uv"},	{"PYTHONPYCACHEPREFIX", "pycache"},
+};
+
+/* Takes out what a pattern in pass_env let through: no GIT_* but our own. */
+static void drop_git_variables(char **list)
+{
+	size_t kept = 0;
+	for (size_t i = 0; list[i]; i++) {
+		bool ours = !text_starts(list[i], "GIT_");
+		for (size_t k = 0; !ours && k < ARRAY_SIZE(fixed); k++)
+			ours = strcmp(list[i], fixed[k]) == 0;
+		if (ours)
+			list[kept++] = list[i];
+		else
+			free(list[i]);
+	}
+	list[kept] = NULL;
+}
+
+char **shell_environment(struct tool_context *ctx)
+{
+	const struct tool_settings *s = &ctx->settings;
+	struct words allow = {0}, extra = {0};
+	char *owned[ARRAY_SIZE(caches) + 2];
+	size_t n_owned = 0;
+	if (ctx->shell_env)
+		return ctx->shell_env;
+	if (!env_get("PATH"))
+		words_add(&extra, "PATH=/usr/local/bin:/usr/bin:/bin");
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+		words_add(&allow, allowed[i]);
+	for (size_t i = 0; s->pass_env && s->pass_env[i]; i++)
+		words_add(&allow, s->pass_env[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		words_add(&extra, fixed[i]);
+	owned[n_owned++] = mem_printf("TMPDIR=%s", s->scratch_dir);
+	owned[n_owned++] = mem_printf("BATON_RESULTS=%s", s->results_dir);
+	for (size_t i = 0; s->cache_dir && i < ARRAY_SIZE(caches); i++)
+		owned[n_owned++] =
+			mem_printf("%s=%s/%s", caches[i].name, s->cache_dir, caches[i].sub);
+	for (size_t i = 0; i < n_owned; i++)
+		words_add(&extra, owned[i]);
+	ctx->shell_env = env_filter(allow.items, extra.items);
+	drop_git_variables(ctx->shell_env);
+	for (size_t i = 0; i < n_owned; i++)
+		free(owned[i]);
+	words_release(&allow);
+	words_release(&extra);
+	return ctx->shell_env;
+}
