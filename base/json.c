@@ -35,6 +35,7 @@ static int fail(struct reader *r, const char *what)
 		       (size_t)(r->at - r->start));
 }
 
+/* Only the four blanks of RFC 8259: no form feed, no byte order mark, no comments. */
 static void skip_blanks(struct reader *r)
 {
 	while (r->at < r->end &&
@@ -70,6 +71,7 @@ static int peek_unit(const char *s, const char *end)
 	return unit;
 }
 
+/* As UTF-8. The caller has replaced surrogates, which have no encoding. */
 static void add_code_point(struct buf *out, uint32_t c)
 {
 	char s[4];
@@ -112,6 +114,8 @@ static int parse_unicode(struct reader *r)
 	return 0;
 }
 
+/* At a backslash. An unknown escape is an error and not its letter: a Windows path whose
+ * backslashes were not doubled ("C:\new") must not silently become another path. */
 static int parse_escape(struct reader *r)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -128,6 +132,8 @@ static int parse_escape(struct reader *r)
 	return buf_addc(&r->text, to[known - from]);
 }
 
+/* Content that needed no decoding. A server that sends bytes outside UTF-8 is repaired here, so
+ * that no tree ever holds what the next request could not carry. */
 static void add_run(struct buf *out, const char *s, size_t n)
 {
 	if (text_is_utf8(s, n))
@@ -198,6 +204,8 @@ static size_t number_len(const char *s, const char *end, bool *ret_integer)
 	return (size_t)(p - s);
 }
 
+/* Whole numbers stay exact up to 64 bits, signed or unsigned; above that, and with a point or an
+ * exponent, a double. strtod reads by the locale, which no program of ours sets. */
 static int parse_number(struct reader *r, struct json_object **ret)
 {
 	bool integer = false;
@@ -236,6 +244,8 @@ static int parse_word(struct reader *r, const char *word)
 
 /* --- containers --- */
 
+/* At the opening bracket. The limit bounds our recursion here, and json-c's when it frees the tree.
+ */
 static int enter(struct reader *r)
 {
 	if (r->depth == JSON_DEPTH_MAX)
@@ -310,6 +320,7 @@ static int parse_key(struct reader *r, char **ret)
 	return 0;
 }
 
+/* Of two equal keys the later one counts, as with every parser that servers use. */
 static int parse_object(struct reader *r, struct json_object **ret)
 {
 	if (enter(r) < 0)
@@ -371,6 +382,8 @@ static int parse_value(struct reader *r, struct json_object **ret)
 
 int json_parse(const char *s, size_t n, struct json_object **ret, struct err *err)
 {
+	if (n == 0)
+		s = ""; /* nothing may be NULL, and arithmetic on NULL is not defined */
 	struct reader r = {.start = s, .at = s, .end = s + n, .text = BUF_INIT, .err = err};
 	AUTO_JSON struct json_object *value = NULL;
 	skip_blanks(&r);

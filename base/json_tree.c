@@ -108,6 +108,9 @@ struct json_object *json_at(struct json_object *arr, size_t i)
 
 /* --- strict getters --- */
 
+/* The message is read by whoever wrote the document, often a model: it names the field alone, and
+ * the caller puts the place before it (err_prefix). */
+
 static int need(struct json_object *obj, const char *key, enum json_type type, const char *what,
 		struct json_object **ret, struct err *err)
 {
@@ -158,6 +161,7 @@ void json_set(struct json_object *obj, const char *key, struct json_object *valu
 	json_object_object_add(obj, key, value);
 }
 
+/* json-c counts in int: what is longer is cut, which no caller with a stated maximum can reach. */
 void json_set_strn(struct json_object *obj, const char *key, const char *value, size_t n)
 {
 	if (value)
@@ -187,7 +191,8 @@ void json_set_bool(struct json_object *obj, const char *key, bool value)
 
 /* --- writing --- */
 
-/* Valid UTF-8 without NUL. */
+/* Valid UTF-8 without NUL. Runs of plain characters are copied at once: most of a request is text,
+ * and a request is megabytes. '/' and what is above ASCII need no escape. */
 static void write_escaped(struct buf *out, const char *s, size_t n)
 {
 	static const char short_form[0x20] = {
@@ -217,7 +222,7 @@ void json_write_string(struct buf *out, const char *s, size_t n)
 		AUTO_BUF struct buf clean = BUF_INIT;
 		text_sanitize(&clean, s, n);
 		write_escaped(out, clean.data, clean.len);
-	} else {
+	} else if (n) {
 		write_escaped(out, s, n);
 	}
 	buf_addc(out, '"');

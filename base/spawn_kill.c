@@ -46,6 +46,7 @@ struct hunt {
 	size_t n_stopped, cap_stopped;
 	pid_t *killed;
 	size_t n_killed, cap_killed;
+	int64_t deadline_ms;
 };
 
 static bool listed(const pid_t *pids, size_t n, pid_t pid)
@@ -75,22 +76,45 @@ static bool read_stat(int proc_dir, const char *pid, struct proc *ret)
 	return true;
 }
 
-static void read_table(struct hunt *h)
+static void remember(pid_t **list, size_t *n, size_t *cap, pid_t pid)
 {
+	MEM_GROW(*list, *cap, *n + 1);
+	(*list)[(*n)++] = pid;
+}
+
+/* False if it was stopped before, is dead, or is gone. */
+static bool stop(struct hunt *h, const struct proc *p)
+{
+	if (p->state == 'Z' || listed(h->stopped, h->n_stopped, p->pid))
+		return false;
+	kill(p->pid, SIGSTOP);
+	remember(&h->stopped, &h->n_stopped, &h->cap_stopped, p->pid);
+	return true;
+}
+
+/* Fills the table. Children of our own are stopped the moment they are seen: one that forks and
+ * dies all the time, and so is always a new child of ours, would be gone after the rest has been
+ * read. Returns whether there was any. */
+static bool read_table(struct hunt *h)
+{
+	bool stopped = false;
 	h->n_procs = 0;
 	DIR *d = opendir("/proc");
 	if (!d)
-		return;
+		return false;
 	struct dirent *entry;
 	while ((entry = readdir(d))) {
 		struct proc proc;
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
 		    !read_stat(dirfd(d), entry->d_name, &proc))
 			continue;
+		if (proc.parent == h->self && !listed(h->keep, h->n_keep, proc.pid))
+			stopped |= stop(h, &proc);
 		MEM_GROW(h->procs, h->cap_procs, h->n_procs + 1);
 		h->procs[h->n_procs++] = proc;
 	}
 	closedir(d);
+	return stopped;
 }
 
 static bool is_ours(const struct hunt *h, pid_t pid)
@@ -121,30 +145,19 @@ static size_t mark_ours(struct hunt *h)
 	return count;
 }
 
-static void remember(pid_t **list, size_t *n, size_t *cap, pid_t pid)
-{
-	MEM_GROW(*list, *cap, *n + 1);
-	(*list)[(*n)++] = pid;
-}
-
-/* Returns the number of descendants once a pass finds none that was not stopped before. */
+/* Returns the number of descendants once a pass finds none that was not stopped before (or at the
+ * deadline: then those that are known are killed, and the caller is told that some may be left). */
 static size_t stop_all(struct hunt *h)
 {
 	size_t count;
-	bool more = true;
+	bool more;
 	do {
-		read_table(h);
+		more = read_table(h);
 		count = mark_ours(h);
-		more = false;
-		for (size_t i = 0; i < h->n_procs; i++) {
-			struct proc *p = &h->procs[i];
-			if (!p->ours || p->state == 'Z' || listed(h->stopped, h->n_stopped, p->pid))
-				continue;
-			kill(p->pid, SIGSTOP);
-			remember(&h->stopped, &h->n_stopped, &h->cap_stopped, p->pid);
-			more = true;
-		}
-	} while (more);
+		for (size_t i = 0; i < h->n_procs; i++)
+			if (h->procs[i].ours)
+				more |= stop(h, &h->procs[i]);
+	} while (more && clock_mono_ms() < h->deadline_ms);
 	return count;
 }
 
@@ -191,7 +204,7 @@ static bool has_no_child(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
-static bool hunt_until(struct hunt *h, int64_t deadline_ms)
+static bool hunt_all(struct hunt *h)
 {
 	int empty = 0;
 	while (!has_no_child()) {
@@ -204,7 +217,7 @@ static bool hunt_until(struct hunt *h, int64_t deadline_ms)
 		kill_all(h);
 		wait_for_death(h);
 		reap_all(h);
-		if (clock_mono_ms() >= deadline_ms && !has_no_child() && stop_all(h) > 0)
+		if (clock_mono_ms() >= h->deadline_ms && !has_no_child() && stop_all(h) > 0)
 			return false;
 	}
 	return true;
@@ -212,8 +225,9 @@ static bool hunt_until(struct hunt *h, int64_t deadline_ms)
 
 int spawn_kill_descendants(const pid_t *keep, size_t n_keep, int64_t deadline_ms)
 {
-	struct hunt h = {.keep = keep, .n_keep = n_keep, .self = getpid()};
-	bool all = hunt_until(&h, deadline_ms);
+	struct hunt h = {
+		.keep = keep, .n_keep = n_keep, .self = getpid(), .deadline_ms = deadline_ms};
+	bool all = hunt_all(&h);
 	int killed = (int)h.n_killed;
 	free(h.procs);
 	free(h.stopped);

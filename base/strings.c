@@ -11,14 +11,13 @@
 
 size_t text_count_lines(const char *s, size_t n)
 {
-	size_t lines = 0;
-	const char *end = s + n;
-	while (s < end) {
-		const char *nl = memchr(s, '\n', (size_t)(end - s));
+	size_t lines = 0, at = 0;
+	while (at < n) {
+		const char *nl = memchr(s + at, '\n', n - at);
 		lines++;
 		if (!nl)
 			break;
-		s = nl + 1;
+		at = (size_t)(nl - s) + 1;
 	}
 	return lines;
 }
@@ -34,6 +33,7 @@ bool text_ends(const char *s, const char *suffix)
 	return n >= k && memcmp(s + n - k, suffix, k) == 0;
 }
 
+/* ASCII only, whatever the locale: 'I' is 'i' for error texts of servers, also in Turkey. */
 static unsigned char lower(char c)
 {
 	return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
@@ -81,6 +81,8 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb)
 	return last[nb];
 }
 
+/* A suggestion that is wrong is worse than none: half of the letters must agree. Of equals the
+ * first wins, so the order of the candidates decides and the answer is stable. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count)
 {
 	size_t n = strlen(word), best = 4;
@@ -139,6 +141,7 @@ static int take_number(const char **s, bool separators, int64_t *ret)
 	return 0;
 }
 
+/* k and M are decimal, as providers state their windows ("200k"). */
 int text_parse_count(const char *s, int64_t *ret)
 {
 	int64_t value, scale = 1;

@@ -90,6 +90,7 @@ static int fail(struct build *b, const char *fmt, ...)
 
 /* --- scalars --- */
 
+/* The text in the arena: the token's own dies with its event. */
 static const char *token_text(struct build *b, struct fy_token *token, size_t *ret_len)
 {
 	size_t len = 0;
@@ -142,6 +143,8 @@ static int check_tag(struct build *b, struct fy_token *tag, bool *ret_string)
 
 /* --- the two trees --- */
 
+/* Grown in the arena: what is outgrown stays there until the document goes, at most as much again.
+ */
 static void add_member(struct build *b, struct node *parent, const char *key, int line,
 		       struct node *node)
 {
@@ -206,11 +209,25 @@ static bool key_is_next(const struct build *b)
 
 /* --- events --- */
 
+/* Escapes can make what the source's own check has kept out ("\0", half a surrogate pair). */
+static int check_escapes(struct build *b, const char *text, size_t n, bool is_key)
+{
+	if (!text_is_utf8(text, n))
+		return fail(b, "an escape that is no character");
+	if (is_key && memchr(text, '\0', n))
+		return fail(b, "a NUL in a key");
+	return 0;
+}
+
+/* Duplicates are refused: the first would be lost without a word, and in a file of limits and
+ * permissions the reader may have meant the other one. */
 static int on_key(struct build *b, struct fy_event *event)
 {
 	struct frame *top = &b->stack[b->depth - 1];
 	size_t len;
 	const char *key = token_text(b, event->scalar.value, &len);
+	if (check_escapes(b, key, len, true) < 0)
+		return -1;
 	if (json_has(top->node->value, key))
 		return fail(b, "duplicate key '%s'", key);
 	top->key = key;
@@ -227,6 +244,8 @@ static int on_scalar(struct build *b, struct fy_event *event)
 	if (check_tag(b, event->scalar.tag, &string) < 0)
 		return -1;
 	const char *text = token_text(b, event->scalar.value, &len);
+	if (check_escapes(b, text, len, false) < 0)
+		return -1;
 	bool plain =
 		!event->scalar.value || fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN;
 	struct node *node =
@@ -287,6 +306,7 @@ static int on_start(struct build *b, struct json_object *value, struct fy_token 
 	return set_anchor(b, anchor, node);
 }
 
+/* From here on the container is whole and its anchor may be used. */
 static int on_end(struct build *b)
 {
 	struct node *node = b->stack[--b->depth].node;
@@ -319,6 +339,7 @@ static int on_event(struct build *b, struct fy_event *event)
 
 /* --- the parser --- */
 
+/* libfyaml would print its errors to our stderr; they are collected and told in our own form. */
 static void drop_output(struct fy_diag *diag, void *user, const char *text, size_t n)
 {
 }
@@ -376,6 +397,7 @@ static int run_parser(struct build *b, const char *s, size_t n)
 	return rc;
 }
 
+/* Before libfyaml sees it, so that a stranger's bytes meet a parser of text as text. */
 static int check_text(struct build *b, const char *s, size_t n)
 {
 	if (n > YAML_SIZE_MAX)
@@ -444,7 +466,9 @@ const char *yaml_name(const struct yaml_doc *doc)
 
 /* --- places --- */
 
-/* Compares one step of a pointer ("~1" is '/', "~0" is '~') with a key. */
+/* Lookups are rare (one for each error that is shown), so keys are searched one by one.
+ *
+ * Compares one step of a pointer ("~1" is '/', "~0" is '~') with a key. */
 static bool step_is(const char *step, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++, key++) {
