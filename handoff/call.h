@@ -53,7 +53,8 @@
 #include "handoff/channel.h"
 
 #define CALL_CREDIT   (256 << 10)
-#define CALL_PER_PEER 8 /* open calls of one agent */
+#define CALL_PART     (16 << 10) /* of a body or answer in one frame: an urgent one waits for it */
+#define CALL_PER_PEER 8		 /* open calls of one agent */
 
 /* Classes of a failed call, as the agent needs to tell them apart. */
 enum call_class {
@@ -110,8 +111,7 @@ struct call_events {
 	void (*on_again)(void *arg, int attempt, const char *reason, int64_t until_wall_ms);
 	void (*on_waiting)(void *arg, const char *reason, int64_t until_wall_ms);
 	/* The call is over; the caller object is freed after it returns. Called exactly once for
-	 * each started call, also after call_cancel: arg must live until then or until
-	 * call_callers_free, which calls nothing. When on_data cancelled, message is its error. */
+	 * each call that call_cancel did not end. When on_data cancelled, message is its error. */
 	void (*on_end)(void *arg, const struct call_end *end);
 };
 
@@ -121,6 +121,7 @@ void call_callers_free(struct call_callers *set);
 /* Starts a call; returns its req number (> 0), or -1 if CALL_PER_PEER are open. */
 int64_t call_start(struct call_callers *set, const struct call_request *request,
 		   const struct call_events *events, void *arg, struct err *err);
+/* Nothing is called for the call any more, so arg may go at once. Unknown numbers are ignored. */
 void call_cancel(struct call_callers *set, int64_t req);
 /* Feeds frames of types WAITING, GRANT, DATA, END, AGAIN, CREDIT. Unknown req numbers are ignored.
  * -1: the other side broke the protocol. */
@@ -148,8 +149,7 @@ struct call_entry {	/* one open call, as the parent sees it */
 	int attempt; /* the attempt that was granted last; 0 before the first grant */
 	int gateway_deaths;
 	bool held; /* not sent to the gateway yet (budget) */
-	bool cancelled;
-	bool over;	 /* its end was sent to the agent: settle, then call_relay_close */
+	bool over; /* the gateway's end was sent to the agent: settle, then call_relay_close */
 	double reserved; /* the parent's budget keeps its figure here */
 	/* The relay's own: windows and marks (see above). */
 	int64_t out_up, out_down; /* bytes forwarded and not credited back */
@@ -162,21 +162,20 @@ struct call_entry {	/* one open call, as the parent sees it */
 
 /* A request frame of an agent: makes the entry, held. The parent then calls call_relay_release
  * (send it to the gateway, or keep it for the next one) or call_relay_refuse (tells the agent `end`
- * with failed/class; the entry is over, and closed by call_relay_close like any other). NULL with
- * err: the agent broke the protocol (req in use, more than CALL_PER_PEER open, header too long). */
+ * with failed/class and closes the entry). NULL with err: the agent broke the protocol (req in use,
+ * more than CALL_PER_PEER open, header too long). */
 struct call_entry *call_relay_open(struct call_relay *relay, struct channel *from, void *peer,
 				   const struct frame *request, const char *agent_name,
 				   struct err *err);
 void call_relay_release(struct call_relay *relay, struct call_entry *entry);
 void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum call_class class,
 		       const char *message);
-/* Frames DATA, END, CREDIT, CANCEL from an agent; -1: that agent broke the protocol. After a CANCEL
- * the call (call_relay_find) is over, unless it was before or is unknown: settle and close it. */
+/* Frames DATA, END, CREDIT, CANCEL from an agent; -1: that agent broke the protocol. CANCEL closes
+ * the entry: a parent that settles by its bytes looks at call_relay_find before. */
 int call_relay_from_agent(struct call_relay *relay, struct channel *from, const struct frame *frame,
 			  struct err *err);
 /* Frames from the gateway. *ret_entry is the call that the frame belongs to (NULL if it is gone);
- * *ret_over is set when it ended: the parent settles and then calls call_relay_close (it may wait
- * for the agent's usage frame first: call_relay_find knows the entry until it is closed). -1: the
+ * *ret_over is set when it ended: the parent settles and then calls call_relay_close. -1: the
  * gateway broke the protocol. */
 int call_relay_from_gateway(struct call_relay *relay, const struct frame *frame,
 			    struct call_entry **ret_entry, bool *ret_over, struct err *err);

@@ -6,7 +6,8 @@
  *   QUEUED    grant -> SENDING        again, waiting: stays       end -> over
  *   SENDING   body sent -> SENT       again -> QUEUED             end -> over (an early refusal)
  *   SENT      again -> QUEUED         end -> over
- *   CANCELLED everything but end is ignored; end -> over
+ *   CANCELLED everything but end is ignored; end -> over (the slot is kept until then, so that an
+ *             agent cannot have more calls open than the parent allows)
  *
  * The body is not copied here: the agent keeps the rendered request (it needs it for the next round
  * anyway) and lends it again for each attempt. Only what the channel takes at once or a little more
@@ -35,6 +36,7 @@ struct call {
 	size_t sent;
 	int64_t may_send;
 	int64_t uncredited; /* answer bytes consumed and not credited back */
+	bool silent;	    /* call_cancel: the agent has forgotten it */
 	char *error;	    /* why on_data cancelled */
 };
 
@@ -124,8 +126,10 @@ static void cancel(struct call_callers *set, struct call *call)
 void call_cancel(struct call_callers *set, int64_t req)
 {
 	struct call **slot = req > 0 ? call_slot(set, req) : NULL;
-	if (slot)
-		cancel(set, *slot);
+	if (!slot)
+		return;
+	(*slot)->silent = true;
+	cancel(set, *slot);
 }
 
 static void send_credit(struct call_callers *set, const struct call *call, int64_t bytes)
@@ -140,7 +144,7 @@ static bool send_part(struct call_callers *set, struct call *call)
 	if (!call || call->state != CALL_SENDING)
 		return false;
 	int64_t left = call->length - (int64_t)call->sent;
-	size_t part = (size_t)MIN(MIN(left, call->may_send), (int64_t)FRAME_BODY_MAX);
+	size_t part = (size_t)MIN(MIN(left, call->may_send), (int64_t)CALL_PART);
 	if (part > 0) {
 		channel_sendf(set->ch, FRAME_DATA, call->body + call->sent, part,
 			      "\"req\":%" PRId64, call->req);
@@ -228,7 +232,8 @@ static void on_end(struct call **slot, const struct frame *frame)
 		.ttft_ms = json_i64(frame->header, "ttft_ms", -1),
 		.message = call->error ? call->error : text,
 	};
-	call->events.on_end(call->arg, &end);
+	if (!call->silent)
+		call->events.on_end(call->arg, &end);
 	call_free(call);
 }
 

@@ -10,11 +10,9 @@
  *
  *   held      --release-->          waiting (no gateway) or released
  *   waiting   --reissue-->          released
- *   released  --gateway died-->     waiting, or over at the second death
- *   any       --cancel-->           over (the relay answers; the gateway is told)
- *   released  --end of gateway-->   over
- *   any       --refuse-->           over
- *   over      --close-->            gone (it may stay until the agent's usage has come)
+ *   released  --gateway died-->     waiting, or gone at the second death
+ *   released  --end of gateway-->   over --close--> gone
+ *   any       --cancel, refuse-->   gone (the relay answers; a gateway that has it is told)
  *
  * Within released: `granted` from grant to again; `open upwards` when in addition every mark has
  * come (call.h). Frames of an agent that come while it is not open belong to a void attempt:
@@ -27,7 +25,6 @@
 #include "base/memory.h"
 
 enum {
-	ENTRIES_PER_PEER = 64, /* open ones and those whose usage is still to come */
 	ATTEMPT_MAX = 1000000,
 	OWN_FIELDS = 400, /* req, attempt and agent, which the relay adds */
 	GATEWAY_DEATHS = 2,
@@ -177,28 +174,23 @@ static void send_end(struct call_entry *entry, const char *outcome, enum call_cl
 		buf_addf(&fields, ",\"class\":\"%s\"", call_class_name(class));
 	channel_send_urgent(entry->from, FRAME_END, buf_str(&fields), message,
 			    MIN(strlen(message), (size_t)8 << 10));
-	entry->over = true;
-	entry->held = false;
 }
 
 /* ---- opening ---- */
 
 static int check_room(struct call_relay *relay, struct channel *from, int64_t req, struct err *err)
 {
-	size_t open = 0, all = 0;
+	size_t open = 0;
 	for (struct call_entry *e = relay->first; e; e = e->next) {
 		if (e->from != from)
 			continue;
 		if (e->req == req)
 			return err_set(err, ERR_INVALID, "the call number %" PRId64 " is in use",
 				       req);
-		all++;
 		open += !e->over;
 	}
 	if (open >= CALL_PER_PEER)
 		return err_set(err, ERR_INVALID, "more than %d calls are open", CALL_PER_PEER);
-	if (all >= ENTRIES_PER_PEER)
-		return err_set(err, ERR_INVALID, "%zu calls ended without their usage", all);
 	return 0;
 }
 
@@ -263,10 +255,10 @@ static void abort_call(struct call_relay *relay, struct call_entry *entry)
 void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum call_class class,
 		       const char *message)
 {
-	if (entry->over)
-		return;
 	abort_call(relay, entry);
-	send_end(entry, "failed", class, message ? message : "");
+	if (!entry->over)
+		send_end(entry, "failed", class, message ? message : "");
+	call_relay_close(relay, entry);
 }
 
 /* ---- from an agent ---- */
@@ -320,11 +312,11 @@ static int on_agent_data(struct call_relay *relay, struct call_entry *entry,
 /* Answered here: an agent that cancels wants to go on, and the gateway may be busy or dead. */
 static void on_cancel(struct call_relay *relay, struct call_entry *entry)
 {
-	entry->cancelled = true;
 	if (entry->released && relay->gateway)
 		channel_sendf(relay->gateway, FRAME_CANCEL, NULL, 0, "\"req\":%" PRId64,
 			      entry->number);
 	send_end(entry, "cancelled", CALL_CLASS_NONE, "");
+	call_relay_close(relay, entry);
 }
 
 int call_relay_from_agent(struct call_relay *relay, struct channel *from, const struct frame *frame,
@@ -445,7 +437,9 @@ static bool lose_gateway(struct call_entry *entry)
 	entry->marks_stale = entry->marks_owed;
 	if (entry->gateway_deaths >= GATEWAY_DEATHS) {
 		send_end(entry, "failed", CALL_GATEWAY, "the gateway died twice during this call");
-	} else if (granted) {
+		return true;
+	}
+	if (granted) {
 		channel_sendf(entry->from, FRAME_AGAIN, NULL, 0,
 			      "\"req\":%" PRId64 ",\"attempt\":%d,\"reason\":\"gateway\"",
 			      entry->req, entry->attempt);
@@ -453,7 +447,7 @@ static bool lose_gateway(struct call_entry *entry)
 		channel_sendf(entry->from, FRAME_WAITING, NULL, 0,
 			      "\"req\":%" PRId64 ",\"reason\":\"gateway\"", entry->req);
 	}
-	return entry->over;
+	return false;
 }
 
 void call_relay_gateway_died(struct call_relay *relay,

@@ -77,7 +77,7 @@ size_t call_window_send(struct call_window *w, struct channel *ch, int64_t req, 
 {
 	size_t sent = 0;
 	while (sent < n && w->may_send > 0) {
-		size_t part = MIN(n - sent, (size_t)MIN(w->may_send, (int64_t)FRAME_BODY_MAX));
+		size_t part = MIN(n - sent, (size_t)MIN(w->may_send, (int64_t)CALL_PART));
 		channel_sendf(ch, FRAME_DATA, bytes + sent, part, "\"req\":%" PRId64, req);
 		w->may_send -= (int64_t)part;
 		sent += part;

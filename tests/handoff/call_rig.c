@@ -116,13 +116,7 @@ static int parent_from_agent(struct channel *ch, const struct frame *frame, void
 			call_relay_release(rig->relay, entry);
 		return 0;
 	}
-	if (call_relay_from_agent(rig->relay, ch, frame, err) < 0)
-		return -1;
-	struct call_entry *entry =
-		call_relay_find(rig->relay, ch, json_i64(frame->header, "req", 0));
-	if (entry && entry->over && !rig->keep_over)
-		call_relay_close(rig->relay, entry);
-	return 0;
+	return call_relay_from_agent(rig->relay, ch, frame, err);
 }
 
 static int parent_from_gateway(struct channel *ch, const struct frame *frame, void *arg,
@@ -133,7 +127,7 @@ static int parent_from_gateway(struct channel *ch, const struct frame *frame, vo
 	bool over;
 	if (call_relay_from_gateway(rig->relay, frame, &entry, &over, err) < 0)
 		return -1;
-	if (over && !rig->keep_over)
+	if (over)
 		call_relay_close(rig->relay, entry);
 	return 0;
 }

@@ -38,7 +38,6 @@ struct rig {
 	struct call_entry *opened;
 	struct err parent_err; /* of the last refused request */
 	int closed;	       /* entries that drop_agent and gateway_died gave to fn */
-	bool keep_over;	       /* the parent does not close entries that are over */
 
 	/* The gateway's one call. */
 	int64_t number;

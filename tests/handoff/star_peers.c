@@ -55,7 +55,6 @@ struct star_agent {
 		struct star_agent *agent;
 		size_t length, answer;
 		bool over, ok, cancels;
-		int64_t req;
 		int64_t cancelled_at;
 	} main, other;
 };
@@ -76,7 +75,7 @@ static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
 	call->answer += n;
 	if (call->cancels && call->answer >= CANCEL_AT && !call->cancelled_at) {
 		call->cancelled_at = clock_mono_us();
-		call_cancel(call->agent->callers, call->req);
+		return err_set(err, ERR_CANCELLED, "enough of this answer");
 	}
 	return 0;
 }
@@ -113,7 +112,8 @@ static void start(struct star_agent *agent, struct star_call *call, size_t lengt
 				       .max_tokens = 1};
 	call->agent = agent;
 	call->length = length;
-	call->req = call_start(agent->callers, &request, &events, call, NULL);
+	if (call_start(agent->callers, &request, &events, call, NULL) < 0)
+		abort();
 }
 
 static int agent_frame(struct channel *ch, const struct frame *frame, void *arg, struct err *err)
