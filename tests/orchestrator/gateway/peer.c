@@ -24,6 +24,15 @@
 #include "base/json.h"
 #include "base/memory.h"
 
+void peer_clean_environment(void)
+{
+	static const char *const names[] = {
+		"http_proxy", "https_proxy", "HTTPS_PROXY",    "all_proxy",	"ALL_PROXY",
+		"no_proxy",   "NO_PROXY",    "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unsetenv(names[i]);
+}
+
 static struct peer_call *find(struct peer *p, int64_t req)
 {
 	for (size_t i = 0; i < p->n_calls; i++) {
@@ -111,7 +120,8 @@ static void on_call_frame(struct peer *p, const struct frame *f)
 	case FRAME_WAITING:
 		c->waits++;
 		c->waiting_until = json_i64(h, "until", 0);
-		snprintf(c->waiting, sizeof(c->waiting), "%s", json_str(h, "reason", ""));
+		snprintf(c->waiting + strlen(c->waiting), sizeof(c->waiting) - strlen(c->waiting),
+			 "%s ", json_str(h, "reason", ""));
 		break;
 	default:
 		c->agains++;

@@ -27,7 +27,7 @@ struct peer_call {
 	bool hold_body;	      /* the test sends the body itself */
 	int grants, agains, waits, datas;
 	int64_t until, waiting_until;
-	char reason[256], waiting[64];
+	char reason[256], waiting[256]; /* waiting: all reasons, a blank after each */
 	struct buf answer;
 	bool granted, over;
 	char outcome[32], class[32];
@@ -48,6 +48,9 @@ struct peer {
 	struct buf notes; /* one line a note: name and body */
 	int64_t most_out; /* most answer bytes that were outstanding in any call */
 };
+
+/* The proxies and certificates of the tester's own machine are none of the tests'. */
+void peer_clean_environment(void);
 
 /* Starts the gateway with the keys document (NULL: an empty file) and sends the start document. */
 void peer_start(struct peer *p, const char *keys, const char *start);
