@@ -1,0 +1,177 @@
+/*
+ * test_worktrees_basic.c - one worktree from discover to remove, as the parent drives it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rig.h"
+
+static const char twenty_files[] =
+	"cd repo; mkdir -p src/deep; for i in $(seq 18); do echo line $i > src/f$i.c; done; "
+	"echo '*.o' > .gitignore; echo be good > AGENTS.md; chmod +x src/f1.c; ln -s f2.c "
+	"src/link; "
+	"git add -A; git commit -qm first; git tag v1; git branch other";
+
+static void make(struct rig *rig)
+{
+	rig_make(rig, "git init -q repo");
+	free(rig_sh(rig, "", twenty_files));
+	rig_start(rig, rig->repo);
+}
+
+static struct json_object *path_body(const char *key, const char *value)
+{
+	struct json_object *body = json_object_new_object();
+
+	json_set_str(body, key, value);
+	return body;
+}
+
+static void discover_tells_what_the_repository_is(void **state)
+{
+	struct rig rig;
+
+	make(&rig);
+	AUTO_FREE char *sub = file_join(rig.repo, "src");
+	AUTO_JSON struct json_object *answer = rig_ok(&rig, "discover", path_body("path", sub));
+	AUTO_FREE char *git_dir = file_join(rig.repo, ".git");
+	AUTO_FREE char *head = rig_sh(&rig, "repo", "git rev-parse HEAD");
+
+	assert_string_equal(json_str(answer, "toplevel", ""), rig.repo);
+	assert_string_equal(json_str(answer, "git_dir", ""), git_dir);
+	assert_string_equal(json_str(answer, "common_dir", ""), git_dir);
+	assert_string_equal(json_str(answer, "head", ""), head);
+	assert_string_equal(json_str(answer, "head_ref", ""), "refs/heads/main");
+	assert_string_equal(json_str(answer, "format", ""), "sha1");
+	assert_string_equal(json_str(answer, "name", ""), "repo");
+	assert_int_equal(json_i64(answer, "tracked", 0), 21);
+	assert_false(json_flag(answer, "dirty", true));
+	assert_false(json_flag(answer, "bare", true));
+	struct json_object *one = json_at(json_arr(answer, "instructions"), 0);
+	assert_string_equal(json_str(one, "text", ""), "be good\n");
+	free(rig_sh(&rig, "repo", "echo new > new.txt"));
+	AUTO_JSON struct json_object *dirty = rig_ok(&rig, "discover", path_body("path", sub));
+	assert_true(json_flag(dirty, "dirty", false));
+	rig_free(&rig);
+}
+
+static void discover_without_repository_is_not_found(void **state)
+{
+	struct rig rig;
+	struct err err = ERR_INIT;
+
+	rig_make(&rig, "mkdir repo");
+	rig_start(&rig, NULL);
+	assert_null(rig_call(&rig, "discover", path_body("path", rig.repo), &err));
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	rig_free(&rig);
+}
+
+static void create_makes_a_worktree_that_git_understands(void **state)
+{
+	struct rig rig;
+
+	make(&rig);
+	AUTO_JSON struct json_object *made = rig_create(&rig, "r1", "a1");
+	AUTO_FREE char *worktree = rig_worktree(&rig, "r1", "a1");
+	const char *inside = worktree + strlen(rig.dir) + 1;
+
+	assert_int_equal(json_i64(made, "files", 0), 21);
+	assert_string_equal(json_str(made, "head_ref", ""), "refs/heads/baton/r1/a1");
+	/* In the worktree git works as the agent sees it. */
+	AUTO_FREE char *status = rig_sh(&rig, inside,
+					"git status --porcelain; git symbolic-ref HEAD; "
+					"git log --format=%s main; cat src/link");
+	assert_string_equal(status, "refs/heads/baton/r1/a1\nfirst\nline 2");
+	free(rig_sh(&rig, inside, "test -x src/f1.c; test ! -x src/f2.c; git fsck --strict"));
+	/* The user sees it, locked, and his fsck is clean. */
+	AUTO_FREE char *list = rig_sh(&rig, "repo",
+				      "git worktree list --porcelain; git fsck --strict; "
+				      "git rev-parse refs/baton/r1/a1/ckpt HEAD | uniq | wc -l");
+	assert_non_null(strstr(list, worktree));
+	assert_non_null(strstr(list, "locked baton run r1, agent a1"));
+	assert_true(text_ends(list, "1"));
+	assert_int_not_equal(rig_sh_status(&rig, "repo",
+					   "git worktree remove -f ../state/baton/worktrees/"
+					   "repo-1/r1/a1 2>/dev/null"),
+			     0);
+	rig_free(&rig);
+}
+
+static void work_comes_back_by_import_and_is_removed_safely(void **state)
+{
+	struct rig rig;
+
+	make(&rig);
+	json_object_put(rig_create(&rig, "r1", "a1"));
+	AUTO_FREE char *worktree = rig_worktree(&rig, "r1", "a1");
+	const char *inside = worktree + strlen(rig.dir) + 1;
+	free(rig_sh(&rig, inside,
+		    "echo changed >> src/f3.c; git mv src/f4.c src/moved.c; "
+		    "git commit -qam 'second thoughts'; echo loose > loose.txt; "
+		    "echo x > built.o"));
+
+	AUTO_JSON struct json_object *status =
+		rig_ok(&rig, "status", rig_entry(&rig, "r1", "a1", NULL));
+	assert_true(json_flag(status, "uncommitted", false));
+	assert_int_equal(json_len(json_arr(status, "commits")), 1);
+	struct json_object *files = json_arr(status, "files");
+	assert_int_equal(json_len(files), 3);
+	assert_string_equal(json_str(json_at(files, 0), "path", ""), "loose.txt");
+	assert_string_equal(json_str(json_at(files, 0), "status", ""), "?");
+	assert_string_equal(json_str(json_at(files, 1), "path", ""), "src/f3.c");
+	assert_int_equal(json_i64(json_at(files, 1), "added", 0), 1);
+	assert_string_equal(json_str(json_at(files, 2), "status", ""), "R");
+	assert_string_equal(json_str(json_at(files, 2), "old_path", ""), "src/f4.c");
+
+	AUTO_JSON struct json_object *import =
+		rig_ok(&rig, "import", rig_entry(&rig, "r1", "a1", NULL));
+	assert_string_equal(json_str(json_at(json_arr(import, "commits"), 0), "subject", ""),
+			    "second thoughts");
+	free(rig_sh(&rig, "repo",
+		    "git fsck --strict --no-dangling; git show baton/r1/a1:src/moved.c"));
+
+	struct json_object *body = rig_entry(&rig, "r1", "a1", NULL);
+	json_set_bool(body, "patch", true);
+	AUTO_JSON struct json_object *diff = rig_ok(&rig, "diff", body);
+	assert_non_null(strstr(json_str(diff, "patch", ""), "+changed"));
+	assert_non_null(strstr(json_str(diff, "stat", ""), "3 files changed"));
+
+	AUTO_JSON struct json_object *rest =
+		rig_ok(&rig, "commit_rest", rig_entry(&rig, "r1", "a1", NULL));
+	assert_non_null(json_str(rest, "commit", NULL));
+	AUTO_FREE char *clean =
+		rig_sh(&rig, inside, "git status --porcelain; git log --format=%s -1");
+	assert_string_equal(clean, "baton: uncommitted work");
+
+	AUTO_JSON struct json_object *gone =
+		rig_ok(&rig, "remove", rig_entry(&rig, "r1", "a1", NULL));
+	assert_true(json_flag(gone, "removed", false));
+	assert_false(file_exists(worktree));
+	AUTO_FREE char *after =
+		rig_sh(&rig, "repo",
+		       "git fsck --strict --no-dangling; git show baton/r1/a1:loose.txt; "
+		       "git worktree list | wc -l; git status --porcelain");
+	assert_string_equal(after, "loose\n1");
+	rig_free(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(discover_tells_what_the_repository_is),
+		cmocka_unit_test(discover_without_repository_is_not_found),
+		cmocka_unit_test(create_makes_a_worktree_that_git_understands),
+		cmocka_unit_test(work_comes_back_by_import_and_is_removed_safely),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/*
+ * seccomp.h - the system calls that a box refuses (internal to box/).
+ */
+#ifndef BATON_WORKTREES_BOX_SECCOMP_H
+#define BATON_WORKTREES_BOX_SECCOMP_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "worktrees/box/box.h"
+
+/* Installs the filter for the calling thread, for good. With guard_truncate, truncation that
+ * Landlock below ABI 3 does not see is refused too. */
+int seccomp_apply(enum box_network network, bool guard_truncate, struct err *err);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * main.c - baton-git: the program that does every git work of a run.
+ *
+ * Started by the parent with its channel on descriptor 3. It exists so that neither the parent nor
+ * an agent loads libgit2, and so that what an agent's repository might provoke happens to a process
+ * that can be killed and started again: it holds no state that is not on disk.
+ */
+#include <fcntl.h>
+#include <git2.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "worktrees/service.h"
+
+#define CHANNEL_FD 3
+
+int main(int argc, char **argv)
+{
+	/* Extensions that change nothing for the parts of libgit2 that are used. */
+	static const char *extensions[] = {"worktreeConfig", "preciousObjects", "partialClone"};
+	struct err err = ERR_INIT;
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	log_init("git", LOG_WARN);
+	if (argc > 1 || fcntl(CHANNEL_FD, F_GETFD) < 0) {
+		fprintf(stderr, "baton-git is started by baton, with a channel on descriptor 3\n");
+		return 2;
+	}
+	sigaction(SIGPIPE, &ignore, NULL);
+	git_libgit2_init();
+	git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, ARRAY_SIZE(extensions));
+	int rc = service_run(CHANNEL_FD, &err);
+	if (rc < 0)
+		log_error("%s", err.message);
+	git_libgit2_shutdown();
+	return rc < 0 ? 1 : 0;
+}

@@ -1,0 +1,264 @@
+/*
+ * remove.c - the end of a worktree.
+ *
+ * The rule (I7): what the agent wrote is reachable from a ref before a file goes. So: the branch is
+ * imported; whatever else the private repository names (other branches, stash, a detached HEAD)
+ * becomes parents of a last checkpoint, which also holds the worktree's state. Whatever fails or
+ * looks unfinished keeps the worktree, with the reason (traps 118, 120, 130). Only folders with our
+ * mark and of the recorded identity are touched (trap 122). What never got ready had no agent in
+ * it: its untouched branch goes too.
+ */
+#include "worktrees/remove.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "worktrees/disk.h"
+#include "worktrees/ops.h"
+#include "worktrees/scratch.h"
+#include "worktrees/take.h"
+
+static int keep(char **ret_kept, const char *what, const struct err *why)
+{
+	*ret_kept = why ? mem_printf("%s: %s", what, why->message) : mem_strdup(what);
+	return 0;
+}
+
+/* The agent's own index, parsed by git as data: a damaged one means that we do not know (trap 118).
+ */
+static int check_index(const struct scratch *scratch, struct err *err)
+{
+	struct git_cmd cmd = scratch_cmd(scratch, GIT_PLAIN);
+	AUTO_FREE char *copy = work_path(scratch->work, "agent.index");
+	AUTO_BUF struct buf bytes = BUF_INIT;
+	struct err why = ERR_INIT;
+
+	if (hostile_read(scratch->work->git_dir, "index", (size_t)1 << 30, &bytes, &why) < 0)
+		return why.code == ERR_NOT_FOUND ? 0 : err_set(err, why.code, "%s", why.message);
+	unlink(copy);
+	if (disk_put(copy, buf_str(&bytes), bytes.len, false, err) < 0)
+		return -1;
+	cmd.index = copy;
+	cmd.work_tree = NULL;
+	int rc = git_run(&cmd, GIT_ARGS("ls-files", "-s", "-z"), NULL, err);
+	unlink(copy);
+	return rc;
+}
+
+/* The lines of a buffer as a NULL-terminated array; the buffer's bytes are changed and borrowed. */
+static const char **lines_of(struct buf *text)
+{
+	const char **list = NULL;
+	size_t count = 0, cap = 0;
+	char *rest = text->data, *line;
+
+	MEM_GROW(list, cap, 1);
+	while (rest && (line = strsep(&rest, "\n")) != NULL) {
+		if (!*line)
+			continue;
+		MEM_GROW(list, cap, count + 2);
+		list[count++] = line;
+	}
+	list[count] = NULL;
+	return list;
+}
+
+/* Makes everything reachable. 0 with *ret_kept set if something stands against it. */
+static int secure(struct work *work, struct json_object *touched, char **ret_kept)
+{
+	AUTO_SCRATCH struct scratch scratch = SCRATCH_INIT;
+	AUTO_BUF struct buf tips = BUF_INIT;
+	struct take_result taken;
+	struct err why = ERR_INIT;
+	char commit[OID_MAX];
+	bool changed;
+
+	if (scratch_open(&scratch, work, &why) < 0)
+		return keep(ret_kept, "the agent's repository cannot be read", &why);
+	if (check_index(&scratch, &why) < 0)
+		return keep(ret_kept, "the agent's index cannot be read", &why);
+	if (take_branch(&scratch, &taken, &why) < 0)
+		return keep(ret_kept, "its branch was not imported", &why);
+	if (take_loose_tips(&scratch, &tips, &why) < 0)
+		return keep(ret_kept, "its other commits were not imported", &why);
+	AUTO_FREE const char **extra = lines_of(&tips);
+	if (take_checkpoint(&scratch, "baton: before removal", touched, extra, commit, &changed,
+			    ret_kept, &why) < 0)
+		return keep(ret_kept, "its files were not stored", &why);
+	return 0;
+}
+
+static int remove_files(struct work *work, char **ret_kept)
+{
+	struct err why = ERR_INIT;
+
+	if (disk_remove(work->worktree, &why) < 0 || entry_remove(work, &why) < 0)
+		return keep(ret_kept, "it could not be removed", &why);
+	/* After the entry nothing leads here any more; what remains is in the run's own folder. */
+	if (disk_remove(work->git_dir, &why) < 0 || disk_remove(work->state_dir, &why) < 0)
+		return keep(ret_kept, "its private repository could not be removed", &why);
+	return 0;
+}
+
+/* A creation that was killed: at most a checkout of the base, which our .git file or its emptiness
+ * identifies. */
+static int remove_unfinished(struct work *work, char **ret_kept)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	bool ours = hostile_read(work->worktree, ".git", 65536, &text, NULL) == 0 &&
+		    strcmp(buf_str(&text), work->git_file) == 0;
+
+	if (!ours && rmdir(work->worktree) < 0 && errno != ENOENT)
+		return keep(ret_kept, "its folder was not made by baton", NULL);
+	/* Refs that moved are somebody's work and stay. */
+	repo_move_ref(work->repo, work->head_ref, NULL, work->base, "baton: unfinished", NULL);
+	repo_move_ref(work->repo, work->pin_ref, NULL, work->base, "baton: unfinished", NULL);
+	return remove_files(work, ret_kept);
+}
+
+int work_remove(struct work *work, struct json_object *touched, bool force, char **ret_kept,
+		struct err *err)
+{
+	bool ready, there = file_exists(work->worktree);
+
+	*ret_kept = NULL;
+	if (entry_check(work, &ready, err) < 0)
+		return -1;
+	if (!ready)
+		return remove_unfinished(work, ret_kept);
+	if (there && !entry_owns_folder(work))
+		return keep(ret_kept, "its folder is not the one that baton made", NULL);
+	const char *doing = hostile_in_progress(work->git_dir);
+	if (doing && !force) {
+		*ret_kept = mem_printf("a %s is in progress", doing);
+		return 0;
+	}
+	/* A worktree that the user removed by hand: no files to store, but perhaps commits. */
+	if (!there && mkdir(work->worktree, 0700) < 0)
+		return keep(ret_kept, "its folder is gone and its place cannot be used", NULL);
+	secure(work, touched, ret_kept);
+	if (*ret_kept)
+		return 0;
+	return remove_files(work, ret_kept);
+}
+
+int op_remove(const struct repo *repo, struct json_object *body, struct json_object *answer,
+	      struct err *err)
+{
+	AUTO_WORK struct work work = WORK_INIT;
+	AUTO_FREE char *kept = NULL;
+
+	if (work_init(&work, repo, body, err) < 0 ||
+	    work_remove(&work, json_arr(body, "touched"), json_flag(body, "force", false), &kept,
+			err) < 0)
+		return -1;
+	json_set_bool(answer, "removed", kept == NULL);
+	json_set(answer, "kept", NULL);
+	json_set_str(answer, "kept", kept);
+	return 0;
+}
+
+/* --- prune --- */
+
+static bool is_alive(struct json_object *runs, const char *run)
+{
+	for (size_t i = 0; i < json_len(runs); i++) {
+		const char *alive = json_object_get_string(json_at(runs, i));
+
+		if (alive && strcmp(alive, run) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void report(struct json_object *answer, const char *path, const char *kept)
+{
+	struct json_object *one;
+
+	if (!kept) {
+		json_object_array_add(json_get(answer, "removed"), json_object_new_string(path));
+		return;
+	}
+	one = json_object_new_object();
+	json_set_str(one, "path", path);
+	json_set_str(one, "reason", kept);
+	json_object_array_add(json_get(answer, "kept"), one);
+}
+
+static void prune_entry(const struct repo *repo, const char *entry, struct json_object *runs,
+			struct json_object *answer)
+{
+	AUTO_JSON struct json_object *mark = NULL;
+	AUTO_WORK struct work work = WORK_INIT;
+	AUTO_FREE char *kept = NULL;
+	struct err why = ERR_INIT;
+
+	if (entry_read(entry, &mark, &why) < 0) {
+		report(answer, entry, why.message);
+		return;
+	}
+	const char *path = json_str(mark, "worktree", entry);
+	if (is_alive(runs, json_str(mark, "run", "")))
+		return;
+	if (work_init(&work, repo, mark, &why) < 0 ||
+	    work_remove(&work, NULL, false, &kept, &why) < 0)
+		kept = mem_strdup(why.message);
+	report(answer, path, kept);
+}
+
+/* .keep files of packs that an interrupted import left behind. */
+static void prune_keeps(const struct repo *repo, struct json_object *runs)
+{
+	AUTO_FREE char *packs = file_join(repo->objects, "pack");
+	DIR *dir = opendir(packs);
+	struct dirent *item;
+
+	while (dir && (item = readdir(dir)) != NULL) {
+		AUTO_FREE char *path = file_join(packs, item->d_name);
+		AUTO_BUF struct buf text = BUF_INIT;
+
+		if (!text_ends(item->d_name, ".keep") ||
+		    hostile_read(packs, item->d_name, 4096, &text, NULL) < 0 ||
+		    !text_starts(buf_str(&text), "baton "))
+			continue;
+		AUTO_FREE char *run = mem_strndup(text.data + 6, strcspn(text.data + 6, "\n"));
+		if (!is_alive(runs, run))
+			unlink(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int op_prune(const struct repo *repo, struct json_object *body, struct json_object *answer,
+	     struct err *err)
+{
+	AUTO_FREE char *root = entry_root(repo);
+	AUTO_FREE char *temp = file_join(repo->baton_dir, "tmp");
+	AUTO_FD int lock = -1;
+	struct json_object *runs;
+	struct dirent *item;
+
+	if (json_need_arr(body, "runs", &runs, err) < 0 || entry_lock(repo, 30000, &lock, err) < 0)
+		return -1;
+	json_set(answer, "removed", json_object_new_array());
+	json_set(answer, "kept", json_object_new_array());
+	/* Half-made and half-removed entries: under the lock nobody works on one. */
+	if (disk_remove(temp, err) < 0)
+		return -1;
+	DIR *dir = opendir(root);
+	while (dir && (item = readdir(dir)) != NULL) {
+		AUTO_FREE char *entry = file_join(root, item->d_name);
+
+		if (text_starts(item->d_name, "baton+"))
+			prune_entry(repo, entry, runs, answer);
+	}
+	if (dir)
+		closedir(dir);
+	prune_keeps(repo, runs);
+	return 0;
+}

@@ -1,0 +1,253 @@
+/*
+ * repo_refs.c - refs of the user's repository: reading, making and moving by compare-and-swap.
+ *
+ * Only baton-git writes refs of a run, and of all refs only these. libgit2 does it in process for
+ * the creation of worktrees, where every millisecond counts; later moves are the git program's,
+ * whose lock retries and reflog rules are the user's own.
+ */
+#include <errno.h>
+#include <git2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "worktrees/git.h"
+#include "worktrees/repo.h"
+
+static const char no_commits[] =
+	"the repository has no commits yet; make one first (git commit), or use --dirty";
+
+static int git2_fail(int rc, const char *what, struct err *err)
+{
+	const git_error *why = git_error_last();
+	enum err_code code = rc == GIT_ENOTFOUND   ? ERR_NOT_FOUND
+			     : rc == GIT_EEXISTS   ? ERR_EXISTS
+			     : rc == GIT_EMODIFIED ? ERR_CHANGED
+			     : rc == GIT_ELOCKED   ? ERR_BUSY
+						   : ERR_INVALID;
+
+	return err_set(err, code, "%s: %s", what, why ? why->message : "libgit2 gave no reason");
+}
+
+static int resolve_handle(const struct repo *repo, const char *rev, char ret_oid[OID_MAX])
+{
+	git_object *found = NULL, *commit = NULL;
+	int rc = git_revparse_single(&found, repo->handle, rev);
+
+	if (rc == 0)
+		rc = git_object_peel(&commit, found, GIT_OBJECT_COMMIT);
+	if (rc == 0)
+		git_oid_tostr(ret_oid, GIT_OID_HEXSZ + 1, git_object_id(commit));
+	git_object_free(found);
+	git_object_free(commit);
+	return rc == 0 ? 0 : -1;
+}
+
+static int resolve_program(const struct repo *repo, const char *rev, char ret_oid[OID_MAX],
+			   struct err *err)
+{
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
+	AUTO_FREE char *spec = mem_printf("%s^{commit}", rev);
+	AUTO_FREE char *line = NULL;
+
+	if (git_line(&cmd, GIT_ARGS("rev-parse", "--verify", "--end-of-options", spec), &line,
+		     err) < 0)
+		return -1;
+	if (!oid_valid(line, repo->hex))
+		return err_set(err, ERR_INVALID, "git named no commit for '%s'", rev);
+	memcpy(ret_oid, line, repo->hex + 1);
+	return 0;
+}
+
+int repo_resolve(const struct repo *repo, const char *rev, char ret_oid[OID_MAX], struct err *err)
+{
+	if (repo->handle && resolve_handle(repo, rev, ret_oid) == 0)
+		return 0;
+	if (resolve_program(repo, rev, ret_oid, NULL) == 0)
+		return 0;
+	if (repo_head(repo, ret_oid, NULL) < 0)
+		return err_set(err, ERR_NOT_FOUND, "%s", no_commits);
+	return err_set(err, ERR_NOT_FOUND, "'%s' names no commit of the repository", rev);
+}
+
+int repo_ref(const struct repo *repo, const char *ref, char ret_oid[OID_MAX], struct err *err)
+{
+	if (repo->handle) {
+		git_oid oid;
+
+		if (git_reference_name_to_id(&oid, repo->handle, ref) == 0) {
+			git_oid_tostr(ret_oid, GIT_OID_HEXSZ + 1, &oid);
+			return 0;
+		}
+	} else if (resolve_program(repo, ref, ret_oid, NULL) == 0) {
+		return 0;
+	}
+	return err_set(err, ERR_NOT_FOUND, "the ref '%s' does not exist", ref);
+}
+
+int repo_head(const struct repo *repo, char ret_oid[OID_MAX], struct err *err)
+{
+	if (repo_ref(repo, "HEAD", ret_oid, NULL) < 0)
+		return err_set(err, ERR_NOT_FOUND, "%s", no_commits);
+	return 0;
+}
+
+bool repo_has_ref(const struct repo *repo, const char *ref)
+{
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
+	int status = 1;
+
+	if (repo->handle) {
+		git_reference *found = NULL;
+		int rc = git_reference_lookup(&found, repo->handle, ref);
+
+		git_reference_free(found);
+		return rc == 0;
+	}
+	cmd.ret_status = &status;
+	git_run(&cmd, GIT_ARGS("show-ref", "--verify", "--quiet", "--", ref), NULL, NULL);
+	return status == 0;
+}
+
+static int make_by_program(const struct repo *repo, const char *const refs[],
+			   const char *const oids[], size_t count, struct err *err)
+{
+	AUTO_BUF struct buf in = BUF_INIT;
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER, .durable = true, .in = &in};
+	struct err why = ERR_INIT;
+
+	for (size_t i = 0; i < count; i++)
+		buf_addf(&in, "create %s %s\n", refs[i], oids[i]);
+	if (git_run(&cmd, GIT_ARGS("update-ref", "--stdin"), NULL, &why) == 0)
+		return 0;
+	bool there = strstr(why.message, "already exists") != NULL;
+	return err_set(err, there ? ERR_EXISTS : why.code, "%s", why.message);
+}
+
+/* A `git pack-refs` of the user's may remove the folder between its making and the lock file's. */
+static int make_one(const struct repo *repo, const char *ref, const git_oid *oid)
+{
+	git_reference *made = NULL;
+	int rc = 0;
+
+	for (int attempt = 0; attempt < 5; attempt++) {
+		rc = git_reference_create(&made, repo->handle, ref, oid, 0, "baton: created");
+		if (rc == 0 || rc == GIT_EEXISTS || rc == GIT_EINVALIDSPEC)
+			break;
+	}
+	git_reference_free(made);
+	return rc;
+}
+
+int repo_make_refs(const struct repo *repo, const char *const refs[], const char *const oids[],
+		   size_t count, struct err *err)
+{
+	git_oid oid;
+
+	if (!repo->handle)
+		return make_by_program(repo, refs, oids, count, err);
+	mode_t mask = umask(repo->mode ? ~repo->mode & 066 : 022);
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		int rc = git_oid_fromstr(&oid, oids[i]);
+
+		if (rc == 0)
+			rc = make_one(repo, refs[i], &oid);
+		if (rc == 0)
+			continue;
+		result = git2_fail(rc, refs[i], err);
+		while (i-- > 0)
+			git_reference_remove(repo->handle, refs[i]);
+		break;
+	}
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 0);
+	umask(mask);
+	return result;
+}
+
+int repo_move_ref(const struct repo *repo, const char *ref, const char *new_oid,
+		  const char *old_oid, const char *why, struct err *err)
+{
+	static const char zero[] =
+		"0000000000000000000000000000000000000000000000000000000000000000";
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER, .durable = true};
+	AUTO_FREE char *none = mem_strndup(zero, repo->hex);
+	const char *const move[] = {
+		"update-ref", "--no-deref", "-m", why, ref, new_oid, old_oid ? old_oid : none,
+		NULL};
+	const char *const drop[] = {"update-ref", "--no-deref", "-m",	 why,
+				    "-d",	  ref,		old_oid, NULL};
+	struct err cause = ERR_INIT;
+
+	if (git_run(&cmd, new_oid ? move : drop, NULL, &cause) == 0)
+		return 0;
+	if (strstr(cause.message, "but expected") || strstr(cause.message, "already exists"))
+		return err_set(err, ERR_CHANGED, "'%s' was moved by somebody else: %s", ref,
+			       cause.message);
+	if (err)
+		*err = cause;
+	return -1;
+}
+
+/* --- the copy of refs for a private repository --- */
+
+static bool is_copied(const char *ref, const char *own_prefix)
+{
+	return text_starts(ref, "refs/") && strcmp(ref, "refs/stash") != 0 &&
+	       !text_starts(ref, "refs/baton/") && !text_starts(ref, own_prefix);
+}
+
+static int packed_by_handle(const struct repo *repo, const char *own_prefix, struct buf *out,
+			    struct err *err)
+{
+	git_reference_iterator *each = NULL;
+	git_reference *ref = NULL;
+	char oid[OID_MAX];
+	int rc = git_reference_iterator_new(&each, repo->handle);
+
+	while (rc == 0 && (rc = git_reference_next(&ref, each)) == 0) {
+		const char *name = git_reference_name(ref);
+
+		if (git_reference_type(ref) == GIT_REFERENCE_DIRECT &&
+		    is_copied(name, own_prefix)) {
+			git_oid_tostr(oid, sizeof(oid), git_reference_target(ref));
+			buf_addf(out, "%s %s\n", oid, name);
+		}
+		git_reference_free(ref);
+	}
+	git_reference_iterator_free(each);
+	return rc == GIT_ITEROVER ? 0 : git2_fail(rc, "the refs cannot be read", err);
+}
+
+static int packed_by_program(const struct repo *repo, const char *own_prefix, struct buf *out,
+			     struct err *err)
+{
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (git_run(&cmd,
+		    GIT_ARGS("for-each-ref",
+			     "--format=%(objectname) %(refname)%(if)%(symref)%(then) %(end)"),
+		    &text, err) < 0)
+		return -1;
+	char *rest = text.data, *line;
+	while (rest && (line = strsep(&rest, "\n")) != NULL) {
+		size_t n = strlen(line);
+
+		if (n > repo->hex + 1 && line[n - 1] != ' ' &&
+		    is_copied(line + repo->hex + 1, own_prefix))
+			buf_addf(out, "%s\n", line);
+	}
+	return 0;
+}
+
+int repo_packed_refs(const struct repo *repo, const char *own_prefix, struct buf *out,
+		     struct err *err)
+{
+	/* Without "sorted" git sorts on reading; without "peeled" it peels when asked. */
+	buf_adds(out, "# pack-refs with:\n");
+	return repo->handle ? packed_by_handle(repo, own_prefix, out, err)
+			    : packed_by_program(repo, own_prefix, out, err);
+}
