@@ -130,7 +130,6 @@ static void test_trap_95_odd_names_round_trip(void **state)
 static void test_folder_shows_size_and_time(void **state)
 {
 	struct fixture *f = *state;
-	AUTO_FREE char *git = in_tree(f, ".git");
 	AUTO_FREE char *link = in_tree(f, "link");
 	puts_file(f, "sub/x", "1");
 	puts_file(f, "file", "1234567");
