@@ -1,0 +1,273 @@
+/*
+ * agent.c - the life of an agent's process: hello, start, work, end.
+ *
+ *   hello -> start document -> (refused: result, status 2)
+ *         -> conversation, client, tools -> work_run -> outcome
+ *         -> kill descendants -> end record -> result frame -> drain
+ *
+ * This process is a subreaper: whatever its tools leave behind becomes its child, and it ends no
+ * sooner than they do (I9). Its death signal is set by whoever spawned it. It holds no key, opens
+ * no connection and reads no configuration: all that it knows came in the start document (I1).
+ */
+#include "agent/agent.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agent/events.h"
+#include "agent/prompt.h"
+#include "agent/round.h"
+#include "agent/state.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/spawn.h"
+
+#define KILL_MS	 5000
+#define DRAIN_MS 5000
+
+static const char *const outcome_names[] = {
+	[OUTCOME_NONE] = "failed",     [OUTCOME_DONE] = "done",	  [OUTCOME_FAILED] = "failed",
+	[OUTCOME_STOPPED] = "stopped", [OUTCOME_LIMIT] = "limit", [OUTCOME_LOST] = "lost",
+};
+
+const char *outcome_name(enum outcome_status status)
+{
+	return outcome_names[status];
+}
+
+int agent_end(struct agent *a, enum outcome_status status, enum call_class class, const char *fmt,
+	      ...)
+{
+	va_list ap;
+
+	if (a->outcome.status != OUTCOME_NONE)
+		return 1;
+	a->outcome.status = status;
+	a->outcome.class = class;
+	va_start(ap, fmt);
+	vsnprintf(a->outcome.reason, sizeof(a->outcome.reason), fmt, ap);
+	va_end(ap);
+	return 1;
+}
+
+void agent_add_user(struct agent *a, struct message *m)
+{
+	conversation_append(&a->conversation, m);
+	client_render_message(a->client, m);
+	ledger_add(&a->ledger, m);
+	transcript_message(a->transcript, m);
+}
+
+void agent_nudge(struct agent *a, const char *text)
+{
+	struct message *m = message_new(MESSAGE_USER);
+
+	message_add_text(m, ORIGIN_NUDGE, text, strlen(text));
+	agent_add_user(a, m);
+}
+
+/* ---- making and unmaking ---- */
+
+static int make_client(struct agent *a, struct err *err)
+{
+	struct request_params params = {
+		.tools = a->toolbox.specs,
+		.n_tools = a->toolbox.n_specs,
+		.effort = a->settings->effort,
+		.temperature = -1,
+	};
+
+	a->system = prompt_system(a->settings);
+	params.system = a->system;
+	ledger_fixed(&a->ledger, a->system, a->toolbox.specs, a->toolbox.n_specs);
+	return client_new(a->settings->model, &params, &a->client, err);
+}
+
+static int make_agent(struct agent *a, struct err *err)
+{
+	const struct agent_settings *s = a->settings;
+
+	conversation_init(&a->conversation);
+	view_init(&a->view);
+	ledger_init(&a->ledger);
+	if (budget_init(&a->budget, s->model, s->compact_buffer, s->working_ceiling, err) < 0 ||
+	    file_mkdirs(s->dir_generation, 0700, err) < 0 ||
+	    offload_init(&a->offload, s, &a->budget, err) < 0 ||
+	    toolbox_init(&a->toolbox, s, err) < 0 || make_client(a, err) < 0 ||
+	    transcript_open(s->dir_generation, &a->transcript, err) < 0)
+		return -1;
+	transcript_start(a->transcript, s);
+	if (a->toolbox.unknown.len)
+		event_warning(a->channel, "role '%s' names tools that do not exist: %s", s->role,
+			      buf_str(&a->toolbox.unknown));
+	return 0;
+}
+
+static void release_agent(struct agent *a)
+{
+	transcript_close(a->transcript);
+	client_free(a->client);
+	free(a->system);
+	free(a->end_text);
+	offload_release(&a->offload);
+	record_release(&a->record);
+	ledger_release(&a->ledger);
+	view_release(&a->view);
+	conversation_release(&a->conversation);
+	buf_release(&a->body);
+	settings_free(a->settings);
+}
+
+/* W2: a fixed part above half of what there is leaves no room to work in. */
+static int check_fixed_part(struct agent *a)
+{
+	struct text_counts counts = {.overhead = 0};
+	int64_t instructions, fixed;
+
+	for (size_t i = 0; i < a->settings->n_instructions; i++) {
+		const char *text = a->settings->instructions[i].text;
+
+		estimate_count(&counts, text, strlen(text));
+	}
+	instructions = estimate_tokens(&a->ledger.estimator, &counts);
+	fixed = a->ledger.category[LEDGER_SYSTEM] + a->ledger.category[LEDGER_TOOLS] + instructions;
+	if (fixed <= a->budget.effective / 2)
+		return 0;
+	return agent_end(a, OUTCOME_FAILED, CALL_OVERFLOW,
+			 "system prompt (%" PRId64 "), tools (%" PRId64
+			 ") and instructions (%" PRId64 ") take %" PRId64 " of %" PRId64
+			 " tokens, more than half: shorten them or use a "
+			 "model with a larger window",
+			 a->ledger.category[LEDGER_SYSTEM], a->ledger.category[LEDGER_TOOLS],
+			 instructions, fixed, a->budget.effective);
+}
+
+/* ---- the end ---- */
+
+static void set_outcome(struct agent *a, const struct err *e)
+{
+	if (waiter_stopping(a->waiter))
+		agent_end(a, OUTCOME_STOPPED, CALL_CLASS_NONE, "%s", waiter_reason(a->waiter));
+	else
+		agent_end(a, OUTCOME_FAILED, CALL_CLASS_NONE, "%s", e->message);
+}
+
+static void send_result(struct agent *a)
+{
+	const struct outcome *o = &a->outcome;
+	AUTO_BUF struct buf fields = BUF_INIT;
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addf(&fields, "\"status\":\"%s\"", outcome_name(o->status));
+	if (*o->reason) {
+		buf_adds(&fields, ",\"reason\":");
+		json_write_cstr(&fields, o->reason);
+	}
+	buf_addf(&body, "{\"rounds\":%" PRId64 ",\"tool_calls\":%" PRId64 ",\"class\":",
+		 a->conversation.round, a->record.tool_calls);
+	if (o->class)
+		buf_addf(&body, "\"%s\"", call_class_name(o->class));
+	else
+		buf_adds(&body, "null");
+	if (o->until)
+		buf_addf(&body, ",\"until\":%" PRId64 "}", o->until);
+	else
+		buf_adds(&body, ",\"until\":null}");
+	channel_send(a->channel, FRAME_RESULT, buf_str(&fields), body.data, body.len);
+}
+
+/* Nothing that this agent started outlives it; the last record and the last frame say how it ended.
+ */
+static int end_agent(struct agent *a)
+{
+	struct err e = ERR_INIT;
+
+	toolbox_release(&a->toolbox);
+	if (spawn_kill_descendants(NULL, 0, clock_mono_ms() + KILL_MS) < 0)
+		log_error("some processes that this agent's tools started could not be killed");
+	if (a->transcript) {
+		transcript_end(a->transcript, outcome_name(a->outcome.status), a->outcome.reason);
+		if (transcript_sync(a->transcript, &e) < 0)
+			log_error("the end is not on record: %s", e.message);
+	}
+	if (waiter_parent_gone(a->waiter)) {
+		log_error("%s", "the parent is gone; there is nobody to tell the result");
+		return 1;
+	}
+	send_result(a);
+	return channel_drain(a->channel, clock_mono_ms() + DRAIN_MS, NULL) < 0 ? 1 : 0;
+}
+
+/* ---- the start ---- */
+
+/* 0: the document is there; -1: stopped or alone before it came. */
+static int await_start(struct waiter *w, struct err *err)
+{
+	while (!waiter_start(w))
+		if (wait_poll(w, NULL, 0, INT64_MAX, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int take_start(struct agent *a, struct err *err)
+{
+	const struct buf *start = waiter_start(a->waiter);
+	AUTO_FREE char *name = NULL;
+
+	if (settings_parse(buf_str(start), start->len, &a->settings, err) < 0)
+		return -1;
+	waiter_drop_start(a->waiter);
+	name = mem_printf("agent %s", a->settings->agent);
+	log_init(name, LOG_INFO);
+	return 0;
+}
+
+static int run_agent(struct agent *a)
+{
+	struct err e = ERR_INIT;
+	int refused = 0;
+
+	if (await_start(a->waiter, &e) < 0) {
+		set_outcome(a, &e);
+	} else if (take_start(a, &e) < 0 || make_agent(a, &e) < 0) {
+		refused = 2;
+		log_error("%s", e.message);
+		set_outcome(a, &e);
+	} else if (!check_fixed_part(a) && work_run(a, &e) < 0) {
+		set_outcome(a, &e);
+	}
+	return MAX(end_agent(a), refused);
+}
+
+static int prepare_process(struct err *err)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	/* A parent that is gone is an error of the write, not a signal. */
+	if (sigaction(SIGPIPE, &ignore, NULL) < 0)
+		return err_sys(err, "cannot ignore SIGPIPE");
+	return spawn_become_subreaper(err);
+}
+
+int agent_main(int fd_in, int fd_out)
+{
+	struct agent a = {.forced = FORCED_NOT};
+	struct err e = ERR_INIT;
+	int status;
+
+	log_init("agent", LOG_INFO);
+	if (prepare_process(&e) < 0 || !(a.waiter = waiter_new(fd_in, fd_out, &e))) {
+		log_error("%s", e.message);
+		return 1;
+	}
+	a.channel = waiter_channel(a.waiter);
+	channel_send_hello(a.channel, "agent");
+	status = run_agent(&a);
+	release_agent(&a);
+	waiter_free(a.waiter);
+	return status;
+}

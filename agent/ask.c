@@ -1,0 +1,296 @@
+/*
+ * ask.c - makes one model call and waits for its end.
+ *
+ * The body is one buffer of the agent, filled anew for each request by copying rendered messages;
+ * it stays until the answer is whole, because the gateway may ask for it again at any time (again).
+ * The gateway retries what it sees fail; what only the parser can see (a stream that ends before
+ * its stop reason, an error inside a 200) is asked for again here. Nothing of an answer enters the
+ * conversation before it is whole, so a retry needs no undo.
+ */
+#include "agent/ask.h"
+
+#include "agent/context/rungs.h"
+#include "agent/events.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define ASK_RETRIES 3
+
+/* One attempt; lives until its end came or the callers are freed (with the process). */
+struct attempt {
+	struct agent *a;
+	struct stream_parser *parser;
+	bool over;
+	int64_t received; /* bytes of the answer */
+	/* Copies of what call_end lends. */
+	bool ok;
+	struct call_end end;
+	char *message;
+};
+
+static const char *on_body(void *arg, size_t *ret_len)
+{
+	struct attempt *at = arg;
+
+	*ret_len = at->a->body.len;
+	return at->a->body.data;
+}
+
+static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
+{
+	struct attempt *at = arg;
+
+	at->received += (int64_t)n;
+	return stream_feed(at->parser, bytes, n, err);
+}
+
+static void on_again(void *arg, int attempt, const char *reason, int64_t until_wall_ms)
+{
+	struct attempt *at = arg;
+
+	stream_reset(at->parser);
+	at->received = 0;
+	event_retry(at->a->channel, attempt, reason, until_wall_ms);
+}
+
+static void on_waiting(void *arg, const char *reason, int64_t until_wall_ms)
+{
+	struct attempt *at = arg;
+
+	event_state(at->a->channel, "waiting", reason);
+}
+
+static void on_end(void *arg, const struct call_end *end)
+{
+	struct attempt *at = arg;
+
+	at->over = true;
+	at->ok = !strcmp(end->outcome, "ok");
+	at->end = *end;
+	at->message = mem_strdup(end->message ? end->message : "");
+	at->end.message = at->message;
+	at->end.outcome = NULL; /* borrowed: not valid after this call */
+}
+
+static const struct call_events call_handlers = {
+	.body = on_body,
+	.on_data = on_data,
+	.on_again = on_again,
+	.on_waiting = on_waiting,
+	.on_end = on_end,
+};
+
+static int end_for_room(struct agent *a, const char *what)
+{
+	return agent_end(a, OUTCOME_LIMIT, CALL_OVERFLOW,
+			 "the context window is full: %lld of %lld tokens are used, %s",
+			 (long long)ledger_used(&a->ledger), (long long)a->budget.effective, what);
+}
+
+static void warn_once(struct agent *a, int64_t used)
+{
+	if (a->warned || used < a->budget.warning)
+		return;
+	a->warned = true;
+	event_warning(
+		a->channel,
+		"%lld of %lld tokens of the context are used; the agent is asked to report at %lld",
+		(long long)used, (long long)a->budget.effective, (long long)a->budget.closing);
+}
+
+/* Rungs, limits, validation, body. */
+static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta, struct err *err)
+{
+	struct rung_input in = {.view = &a->view,
+				.ledger = &a->ledger,
+				.budget = &a->budget,
+				.offload = &a->offload};
+	int64_t freed = 0;
+
+	view_sync(&a->view, &a->conversation);
+	if (rungs_run(RUNG_REQUEST, &in, a->budget.compact, &freed, err) < 0)
+		return -1;
+	r->estimate = ledger_used(&a->ledger);
+	warn_once(a, r->estimate);
+	if (r->estimate > a->budget.blocking)
+		return end_for_room(a, "above the blocking limit no request is made");
+	r->max_tokens = budget_answer_room(&a->budget, a->settings->max_output, r->estimate);
+	if (!r->max_tokens)
+		return end_for_room(a, "there is no room for an answer");
+	if (validator_check(&a->validator, a->view.list, a->view.n, err) < 0)
+		return -1;
+	buf_clear(&a->body);
+	if (client_render_request(a->client, a->view.list, a->view.n, r->max_tokens, a->view.pinned,
+				  &a->body, ret_beta, err) < 0)
+		return -1;
+	r->request_bytes = a->body.len;
+	return 0;
+}
+
+static int put_on_record(struct agent *a, const struct ask_result *r, struct err *err)
+{
+	struct transcript_request request = {
+		.round = a->conversation.round + 1,
+		.bytes = r->request_bytes,
+		.messages = a->view.n,
+		.used = r->estimate,
+		.max_tokens = r->max_tokens,
+	};
+
+	transcript_request(a->transcript, &request, &a->budget, &a->ledger);
+	return transcript_sync(a->transcript, err);
+}
+
+/* Settles an attempt whose answer gave no usage: by what was sent and what came, and marked so. */
+static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
+		       const struct model_usage *u, int64_t received)
+{
+	bool known = u && u->known;
+
+	channel_sendf(a->channel, FRAME_USAGE, NULL, 0,
+		      "\"req\":%lld,\"input\":%lld,\"cache_read\":%lld,\"cache_write\":%lld,"
+		      "\"output\":%lld,\"estimated\":%s,\"cache_write_1h\":%lld",
+		      (long long)req, (long long)(known ? u->input : r->estimate),
+		      (long long)(known ? u->cache_read : 0),
+		      (long long)(known ? u->cache_write : 0),
+		      (long long)(known ? u->output : MIN(received / 4, r->max_tokens)),
+		      known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
+}
+
+static int64_t start_call(struct agent *a, const struct ask_result *r, const char *beta,
+			  struct attempt *at, struct err *err)
+{
+	const struct model *model = a->settings->model;
+	struct call_request request = {
+		.purpose = CALL_MAIN,
+		.provider = model->provider,
+		.model = model->name,
+		.api = model->api == MODEL_API_ANTHROPIC ? "anthropic" : "openai",
+		.length = (int64_t)r->request_bytes,
+		.estimate = r->estimate,
+		.max_tokens = r->max_tokens,
+		.beta = beta,
+	};
+
+	return call_start(waiter_calls(a->waiter), &request, &call_handlers, at, err);
+}
+
+/* Runs one call to its end. On a stop the call is cancelled; its end is not waited for. */
+static int run_attempt(struct agent *a, const struct ask_result *r, const char *beta,
+		       struct attempt *at, int64_t *ret_req, struct err *err)
+{
+	int64_t req = start_call(a, r, beta, at, err);
+
+	if (req < 0)
+		return -1;
+	*ret_req = req;
+	while (!at->over) {
+		if (wait_poll(a->waiter, NULL, 0, INT64_MAX, err) < 0) {
+			call_cancel(waiter_calls(a->waiter), req);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int end_by_class(struct agent *a, const struct call_end *end)
+{
+	enum outcome_status status = OUTCOME_FAILED;
+	const char *name = call_class_name(end->class);
+	const char *message = *end->message ? end->message : "no reason was given";
+
+	if (end->class == CALL_OVERFLOW || end->class == CALL_BUDGET)
+		status = OUTCOME_LIMIT;
+	a->outcome.until = end->until;
+	if (end->status)
+		return agent_end(a, status, end->class,
+				 "the model call failed (%s, HTTP %d): %.400s", name, end->status,
+				 message);
+	return agent_end(a, status, end->class, "the model call failed (%s): %.400s", name,
+			 message);
+}
+
+enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_ENDED };
+
+/* What an attempt that is over gives. `why` says why it must be repeated. */
+static enum verdict judge(struct agent *a, struct attempt *at, int64_t req, struct ask_result *r,
+			  struct err *why)
+{
+	if (!at->ok && at->end.class) {
+		end_by_class(a, &at->end);
+		return VERDICT_ENDED;
+	}
+	if (!at->ok) { /* cancelled by our own parser: its error is the message */
+		send_usage(a, req, r, NULL, at->received);
+		err_set(why, ERR_INVALID, "%s", at->message);
+		return VERDICT_AGAIN;
+	}
+	r->ttft_ms = at->end.ttft_ms;
+	if (stream_finish(at->parser, &r->answer, why) < 0) {
+		send_usage(a, req, r, NULL, at->received);
+		return VERDICT_AGAIN;
+	}
+	send_usage(a, req, r, &r->answer.usage, at->received);
+	if (r->answer.stop != STOP_ERROR)
+		return VERDICT_DONE;
+	stream_answer_release(&r->answer);
+	r->answer = (struct stream_answer){.message = NULL};
+	err_set(why, ERR_INVALID, "the server ended the answer with an error");
+	return VERDICT_AGAIN;
+}
+
+/* 0: an answer; 1: ended; 2: once more, `why` says why; -1. */
+static int try_once(struct agent *a, struct ask_result *r, const char *beta, struct err *why,
+		    struct err *err)
+{
+	struct attempt *at = mem_alloc(sizeof(*at));
+	enum verdict verdict;
+	int64_t req = 0;
+
+	at->a = a;
+	at->parser = stream_new(a->client, NULL, NULL);
+	if (run_attempt(a, r, beta, at, &req, err) < 0) {
+		/* An open call keeps its argument until the channel is gone: the process ends now.
+		 */
+		if (!req || at->over) {
+			stream_free(at->parser);
+			free(at->message);
+			free(at);
+		}
+		return -1;
+	}
+	verdict = judge(a, at, req, r, why);
+	stream_free(at->parser);
+	free(at->message);
+	free(at);
+	return verdict == VERDICT_DONE ? 0 : verdict == VERDICT_ENDED ? 1 : 2;
+}
+
+int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
+{
+	struct ask_result r = {.ttft_ms = -1};
+	struct err why = ERR_INIT;
+	const char *beta = NULL;
+	int64_t began;
+	int rc = prepare(a, &r, &beta, err);
+
+	if (rc || put_on_record(a, &r, err) < 0)
+		return rc ? rc : -1;
+	event_state(a->channel, "model", a->settings->model->name);
+	began = clock_mono_ms();
+	for (int attempt = 1;; attempt++) {
+		rc = try_once(a, &r, beta, &why, err);
+		if (rc != 2)
+			break;
+		if (attempt > ASK_RETRIES)
+			return agent_end(a, OUTCOME_FAILED, CALL_NETWORK,
+					 "the model's answer broke off %d times: %.300s", attempt,
+					 why.message);
+		event_retry(a->channel, attempt + 1, why.message, 0);
+	}
+	if (rc)
+		return rc;
+	r.duration_ms = clock_mono_ms() - began;
+	*ret = r;
+	return 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * ask.h - one model call: from the view to a whole answer.
+ */
+#ifndef BATON_AGENT_ASK_H
+#define BATON_AGENT_ASK_H
+
+#include "agent/state.h"
+
+struct ask_result {
+	struct stream_answer answer; /* release with stream_answer_release */
+	size_t request_bytes;
+	int64_t estimate;   /* input tokens, by the ledger */
+	int64_t max_tokens; /* W12 */
+	int64_t ttft_ms, duration_ms;
+};
+
+/* Makes room (rungs), checks the limits (I3, W12) and the request (I2), brings the transcript to
+ * disk (I5), sends and waits. Answers that break off are asked for again, 3 times at most. 1: the
+ * work has ended: no room, or the call failed for good. */
+int ask_model(struct agent *a, struct ask_result *ret, struct err *err);
+
+#endif

@@ -1,0 +1,327 @@
+/*
+ * calls.c - the tool calls of one answer: dispatch, interruption, results.
+ *
+ * Calls run one after another, in the order in which the model gave them: most have effects on one
+ * tree, and the model has no way to say which of them depend on each other. `report` runs last
+ * wherever it stands, because it ends everything. Whatever happens, each call ends up with one
+ * result: what was not run says so, what was interrupted says that it may have had effects. So the
+ * transcript of a stopped agent is as well-formed as that of a finished one.
+ */
+#include "agent/calls.h"
+
+#include "agent/context/arrival.h"
+#include "agent/context/rungs.h"
+#include "agent/events.h"
+#include "agent/prompt.h"
+#include "agent/report_tool.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+struct batch {
+	struct arrival *list;
+	size_t n;
+	struct arrival *report; /* the first call of report; NULL */
+	struct buf notes;	/* of repeated calls */
+	int rc;			/* as returned: 0, 1, -1 */
+	struct err err;
+};
+
+static void refuse(struct arrival *a, const char *text)
+{
+	a->result.is_error = true;
+	buf_clear(&a->result.text);
+	buf_adds(&a->result.text, text);
+}
+
+static void refuse_unknown(struct agent *a, struct arrival *arrival)
+{
+	struct buf *text = &arrival->result.text;
+
+	arrival->result.is_error = true;
+	buf_addf(text, "Not run: the tool '%.100s' %s. Available: ", arrival->call->name,
+		 tool_find(arrival->call->name) ? "is not available to this role"
+						: "does not exist");
+	toolbox_names(&a->toolbox, text);
+}
+
+static struct arrival *prepare(const struct message *answer, struct batch *b)
+{
+	b->list = mem_alloc((answer->n_blocks + 1) * sizeof(*b->list));
+	for (size_t i = 0; i < answer->n_blocks; i++) {
+		struct arrival *a;
+
+		if (answer->blocks[i].kind != BLOCK_TOOL_CALL)
+			continue;
+		a = &b->list[b->n++];
+		a->call = &answer->blocks[i];
+		a->result.exit_code = -1;
+	}
+	return b->list;
+}
+
+/* ---- one call ---- */
+
+static void note_repetition(struct agent *a, struct batch *b, const struct arrival *arrival)
+{
+	const struct block *call = arrival->call;
+	const struct tool_result *r = &arrival->result;
+	bool changed = r->has_effects && !r->is_error && r->exit_code < 0;
+	int times = repeat_count(&a->repeats, call->name, call->text, call->text_len, r->text.data,
+				 r->text.len, changed);
+
+	if (times >= REPEAT_STOP)
+		b->rc = agent_end(a, OUTCOME_FAILED, CALL_CLASS_NONE,
+				  "the same call of '%.60s' gave the same result %d times",
+				  call->name, times);
+	else if (times >= REPEAT_TELL)
+		buf_addf(&b->notes, "%s" NUDGE_REPEAT, b->notes.len ? "\n" : "", call->name, times);
+}
+
+static void tell_parent(struct agent *a, const struct arrival *arrival)
+{
+	const struct tool_result *r = &arrival->result;
+	struct event_tool_facts facts = {
+		.round = a->conversation.round,
+		.call = arrival->call->id,
+		.tool = arrival->call->name,
+		.summary = r->summary ? r->summary : arrival->call->name,
+		.ok = !r->is_error,
+		.effects = r->has_effects,
+		.exit_code = r->exit_code,
+		.duration_ms = arrival->duration_ms,
+	};
+
+	event_tool(a->channel, &facts);
+}
+
+/* An interruption ended the tool: what it had said so far stays, marked. */
+static void mark_interrupted(struct arrival *arrival)
+{
+	struct buf *text = &arrival->result.text;
+
+	arrival->result.is_error = true;
+	arrival->result.has_effects = !(arrival->tool->flags & TOOL_READS);
+	if (text->len)
+		buf_addc(text, '\n');
+	buf_adds(text, RESULT_INTERRUPTED);
+}
+
+/* Runs a tool. The wish to report ends it, a stop too: then -1. */
+static int run_tool(struct agent *a, struct arrival *arrival, struct json_object *input,
+		    struct err *err)
+{
+	int64_t began;
+	int rc;
+
+	event_state(a->channel, "tool", arrival->call->name);
+	began = clock_mono_ms();
+	rc = arrival->tool->run(a->toolbox.context, arrival->call->id, input, &arrival->result,
+				err);
+	arrival->duration_ms = clock_mono_ms() - began;
+	if (rc < 0)
+		mark_interrupted(arrival);
+	record_call(&a->record, arrival->result.summary, arrival->result.is_error,
+		    arrival->result.exit_code);
+	tell_parent(a, arrival);
+	return rc;
+}
+
+/* Something failed in a way that the model cannot mend: `status`, if it was not a wish of the
+ * parent. */
+static void take_failure(struct agent *a, struct batch *b, enum outcome_status status,
+			 const struct err *e)
+{
+	bool asked = e->code == ERR_CANCELLED && !waiter_stopping(a->waiter);
+
+	if (asked)
+		return; /* the parent wants a report: the loop sees it next */
+	if (e->code == ERR_CANCELLED || e->code == ERR_CLOSED) {
+		b->rc = -1;
+		b->err = *e;
+	} else {
+		b->rc = agent_end(a, status, CALL_CLASS_NONE, "%s", e->message);
+	}
+}
+
+static void open_and_run(struct agent *a, struct batch *b, struct arrival *arrival,
+			 struct json_object *input)
+{
+	struct err e = ERR_INIT;
+
+	waiter_interruptible(a->waiter, true);
+	if (toolbox_open(&a->toolbox, a->waiter, &e) < 0) {
+		refuse(arrival, RESULT_NOT_RUN);
+		take_failure(a, b, OUTCOME_FAILED, &e);
+	} else if (run_tool(a, arrival, input, &e) < 0) {
+		take_failure(a, b, OUTCOME_LOST, &e);
+	} else {
+		note_repetition(a, b, arrival);
+	}
+	waiter_resume(a->waiter);
+}
+
+static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
+{
+	const struct block *call = arrival->call;
+	const struct toolbox_entry *entry = toolbox_find(&a->toolbox, call->name);
+	AUTO_JSON struct json_object *input = NULL;
+	struct err e = ERR_INIT;
+
+	if (!entry) {
+		refuse_unknown(a, arrival);
+		note_repetition(a, b, arrival);
+		return;
+	}
+	if (call->partial || json_parse(call->text, call->text_len, &input, &e) < 0) {
+		refuse(arrival, RESULT_NO_OBJECT);
+		return;
+	}
+	if (json_check_schema(entry->schema, input, &e) < 0) {
+		arrival->result.is_error = true;
+		buf_addf(&arrival->result.text, "Not run: the input of '%s' is wrong: %s",
+			 call->name, e.message);
+		note_repetition(a, b, arrival);
+		return;
+	}
+	arrival->tool = entry->tool;
+	open_and_run(a, b, arrival, input);
+}
+
+static bool is_report(const struct arrival *a)
+{
+	return !strcmp(a->call->name, REPORT_TOOL);
+}
+
+static void run_all(struct agent *a, struct batch *b, bool cut)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct arrival *arrival = &b->list[i];
+
+		if (cut && i == b->n - 1)
+			refuse(arrival, RESULT_CUT);
+		else if (b->rc)
+			refuse(arrival, RESULT_NOT_RUN);
+		else if (is_report(arrival) && !b->report)
+			b->report = arrival;
+		else if (is_report(arrival))
+			refuse(arrival, "Not run: one report is enough.");
+		else if (a->forced || waiter_report_wanted(a->waiter, NULL))
+			refuse(arrival, RESULT_ONLY_REPORT);
+		else
+			run_call(a, b, arrival);
+	}
+}
+
+static void run_report(struct agent *a, struct batch *b)
+{
+	struct err e = ERR_INIT;
+	int rc;
+
+	if (b->rc) {
+		refuse(b->report, RESULT_NOT_RUN);
+		return;
+	}
+	rc = report_take(a, b->report, &e);
+	if (rc < 0) {
+		b->rc = -1;
+		b->err = e;
+		refuse(b->report, RESULT_NOT_RUN);
+		return;
+	}
+	b->rc = rc;
+}
+
+/* ---- the message ---- */
+
+static void add_images(struct message *m, const struct arrival *a)
+{
+	for (size_t i = 0; !a->images_left_out && i < a->result.n_images; i++) {
+		const struct tool_image *image = &a->result.images[i];
+
+		message_add_image(m, a->call->id, image->media_type, image->base64,
+				  image->base64_len);
+	}
+}
+
+static void tell_jobs(struct agent *a, const struct buf *lines)
+{
+	const char *at = buf_str(lines), *end = at + lines->len;
+
+	while (at < end) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((nl ? nl : end) - at);
+
+		if (n)
+			event_job_ended(a->channel, at, n);
+		at += n + 1;
+	}
+}
+
+/* What stands after the results: notes on repetition, ends of background jobs (each told once). */
+static void add_news(struct agent *a, struct batch *b, struct message *m)
+{
+	AUTO_BUF struct buf jobs = BUF_INIT;
+	AUTO_BUF struct buf clean = BUF_INIT;
+
+	message_add_text(m, ORIGIN_NUDGE, b->notes.data, b->notes.len);
+	if (!a->toolbox.context || !tool_context_announce_jobs(a->toolbox.context, &jobs))
+		return;
+	text_sanitize(&clean, jobs.data, jobs.len);
+	message_add_text(m, ORIGIN_NUDGE, clean.data, clean.len);
+	tell_jobs(a, &clean);
+}
+
+static void append_results(struct agent *a, struct batch *b)
+{
+	struct message *m = message_new(MESSAGE_USER);
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct arrival *r = &b->list[i];
+
+		message_add_result(m, r->call->id, r->call->name, r->text.data, r->text.len,
+				   r->result.is_error);
+		add_images(m, r);
+		if (r->file)
+			transcript_result_file(a->transcript, a->conversation.round, r->call->id,
+					       r->file, r->result.text.len);
+	}
+	add_news(a, b, m);
+	agent_add_user(a, m);
+}
+
+static int admit(struct agent *a, struct batch *b, struct err *err)
+{
+	struct rung_input in = {
+		.view = &a->view,
+		.ledger = &a->ledger,
+		.budget = &a->budget,
+		.offload = &a->offload,
+		.arriving = b->list,
+		.n_arriving = b->n,
+	};
+	int64_t freed = 0;
+
+	return rungs_run(RUNG_ARRIVAL, &in, 0, &freed, err);
+}
+
+int calls_run(struct agent *a, const struct message *answer, bool cut, struct err *err)
+{
+	struct batch b = {.rc = 0};
+
+	prepare(answer, &b);
+	run_all(a, &b, cut);
+	if (b.report)
+		run_report(a, &b);
+	if (admit(a, &b, &b.err) < 0)
+		b.rc = -1;
+	append_results(a, &b);
+	for (size_t i = 0; i < b.n; i++)
+		arrival_release(&b.list[i]);
+	free(b.list);
+	buf_release(&b.notes);
+	if (b.rc < 0 && err)
+		*err = b.err;
+	return b.rc;
+}

@@ -1,0 +1,34 @@
+/*
+ * view.c - follows the conversation.
+ *
+ * The opening is pinned: it is the part that stays whatever the ladder does later, and a marker
+ * there lets the provider find its prefix again after the end of the history was changed.
+ */
+#include "agent/context/view.h"
+
+#include "base/memory.h"
+
+void view_init(struct view *view)
+{
+	*view = (struct view){.pinned = -1};
+}
+
+void view_release(struct view *view)
+{
+	free(view->list);
+	view_init(view);
+}
+
+void view_sync(struct view *view, const struct conversation *conversation)
+{
+	size_t more = conversation->n - view->taken;
+
+	if (!more)
+		return;
+	MEM_GROW(view->list, view->cap, view->n + more);
+	memcpy(view->list + view->n, conversation->messages + view->taken,
+	       more * sizeof(*view->list));
+	view->n += more;
+	view->taken = conversation->n;
+	view->pinned = 0;
+}

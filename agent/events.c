@@ -1,0 +1,167 @@
+/*
+ * events.c - writes the bodies of event frames.
+ */
+#include "agent/events.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define TEXT_MAX    200
+#define SUMMARY_MAX 300
+
+static void send_event(struct channel *ch, const char *name, const struct buf *body)
+{
+	channel_sendf(ch, FRAME_EVENT, body->data, body->len, "\"name\":\"%s\"", name);
+}
+
+static void add_i64(struct buf *out, const char *key, int64_t value)
+{
+	buf_addf(out, "%s\"%s\":%" PRId64, out->len > 1 ? "," : "", key, value);
+}
+
+static void add_str(struct buf *out, const char *key, const char *s, size_t n)
+{
+	buf_addf(out, "%s\"%s\":", out->len > 1 ? "," : "", key);
+	json_write_string(out, s, n);
+}
+
+static void add_cstr(struct buf *out, const char *key, const char *s)
+{
+	add_str(out, key, s ? s : "", s ? strlen(s) : 0);
+}
+
+static void add_flag(struct buf *out, const char *key, bool value)
+{
+	buf_addf(out, "%s\"%s\":%s", out->len > 1 ? "," : "", key, value ? "true" : "false");
+}
+
+void event_round(struct channel *ch, const struct event_round_facts *facts)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_i64(&body, "round", facts->round);
+	add_i64(&body, "request_bytes", (int64_t)facts->request_bytes);
+	add_i64(&body, "estimate", facts->estimate);
+	add_i64(&body, "input", facts->usage->input);
+	add_i64(&body, "cache_read", facts->usage->cache_read);
+	add_i64(&body, "cache_write", facts->usage->cache_write);
+	add_i64(&body, "output", facts->usage->output);
+	add_cstr(&body, "stop", stop_reason_name(facts->stop));
+	add_i64(&body, "used", facts->used);
+	add_i64(&body, "window", facts->window);
+	add_i64(&body, "ttft_ms", facts->ttft_ms);
+	add_i64(&body, "duration_ms", facts->duration_ms);
+	buf_addc(&body, '}');
+	send_event(ch, "round", &body);
+}
+
+void event_tool(struct channel *ch, const struct event_tool_facts *facts)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+	const char *summary = facts->summary ? facts->summary : "";
+	size_t n = strlen(summary);
+
+	buf_addc(&body, '{');
+	add_i64(&body, "round", facts->round);
+	add_cstr(&body, "call", facts->call);
+	add_cstr(&body, "tool", facts->tool);
+	add_str(&body, "summary", summary, text_floor(summary, n, MIN(n, (size_t)SUMMARY_MAX)));
+	add_flag(&body, "ok", facts->ok);
+	if (facts->exit_code >= 0)
+		add_i64(&body, "exit_code", facts->exit_code);
+	else
+		buf_adds(&body, ",\"exit_code\":null");
+	add_i64(&body, "duration_ms", facts->duration_ms);
+	add_flag(&body, "effects", facts->effects);
+	buf_addc(&body, '}');
+	send_event(ch, "tool", &body);
+}
+
+void event_state(struct channel *ch, const char *state, const char *detail)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "state", state);
+	add_cstr(&body, "detail", detail);
+	buf_addc(&body, '}');
+	send_event(ch, "state", &body);
+}
+
+/* Bytes of the first n characters. */
+static size_t head_of(const char *s, size_t len, size_t n)
+{
+	size_t at = 0;
+
+	while (at < len && n--)
+		at = text_ceil(s, len, at + 1);
+	return at;
+}
+
+void event_text(struct channel *ch, const struct message *answer)
+{
+	for (size_t i = 0; i < answer->n_blocks; i++) {
+		const struct block *b = &answer->blocks[i];
+		AUTO_BUF struct buf body = BUF_INIT;
+
+		if (b->kind != BLOCK_TEXT)
+			continue;
+		buf_addc(&body, '{');
+		add_str(&body, "text", b->text, head_of(b->text, b->text_len, TEXT_MAX));
+		buf_addc(&body, '}');
+		send_event(ch, "text", &body);
+		return;
+	}
+}
+
+void event_warning(struct channel *ch, const char *fmt, ...)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+	AUTO_BUF struct buf text = BUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	buf_addc(&body, '{');
+	add_str(&body, "message", buf_str(&text), text.len);
+	buf_addc(&body, '}');
+	send_event(ch, "warning", &body);
+}
+
+void event_retry(struct channel *ch, int attempt, const char *reason, int64_t until_wall_ms)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_i64(&body, "attempt", attempt);
+	add_cstr(&body, "reason", reason);
+	add_i64(&body, "until", until_wall_ms);
+	buf_addc(&body, '}');
+	send_event(ch, "retry", &body);
+}
+
+void event_job_ended(struct channel *ch, const char *line, size_t n)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+	AUTO_FREE char *text = mem_strndup(line, n);
+	char id[24] = "";
+	int code = -1;
+
+	buf_addc(&body, '{');
+	if (sscanf(text, "background job %23s ended: exit code %d", id, &code) >= 1)
+		add_cstr(&body, "id", id);
+	add_cstr(&body, "state", "ended");
+	if (code >= 0)
+		add_i64(&body, "exit_code", code);
+	add_str(&body, "summary", line, text_floor(line, n, MIN(n, (size_t)SUMMARY_MAX)));
+	buf_addc(&body, '}');
+	send_event(ch, "job", &body);
+}

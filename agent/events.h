@@ -1,0 +1,46 @@
+/*
+ * events.h - what an agent tells its parent while it works (docs/documents.md, "event").
+ *
+ * Mere news: nothing waits for them and nothing depends on them. Texts pass as data; whoever shows
+ * them makes them printable.
+ */
+#ifndef BATON_AGENT_EVENTS_H
+#define BATON_AGENT_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/model/client.h"
+#include "handoff/channel.h"
+
+struct event_round_facts {
+	int64_t round;
+	size_t request_bytes;
+	int64_t estimate;
+	const struct model_usage *usage;
+	enum stop_reason stop;
+	int64_t used, window;
+	int64_t ttft_ms, duration_ms;
+};
+void event_round(struct channel *ch, const struct event_round_facts *facts);
+
+struct event_tool_facts {
+	int64_t round;
+	const char *call, *tool, *summary;
+	bool ok, effects;
+	int exit_code; /* -1: none */
+	int64_t duration_ms;
+};
+void event_tool(struct channel *ch, const struct event_tool_facts *facts);
+
+/* state: "waiting", "model", "tool", "reporting". */
+void event_state(struct channel *ch, const char *state, const char *detail);
+/* The first 200 characters of what the model said; nothing if it said nothing. */
+void event_text(struct channel *ch, const struct message *answer);
+void event_warning(struct channel *ch, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void event_retry(struct channel *ch, int attempt, const char *reason, int64_t until_wall_ms);
+/* The end of a background job, from the line that tool_context_announce_jobs made of it. */
+void event_job_ended(struct channel *ch, const char *line, size_t n);
+
+#endif

@@ -1,0 +1,319 @@
+/*
+ * start.c - reads the start document by one table of fields.
+ *
+ * The table says for each field where it stands, its kind, whether it may be absent, its range and
+ * its place in struct agent_settings. So the check, the typed copy and the error text come from the
+ * same row, and a new field is one line. What does not fit a row (the instructions list, the model)
+ * has a function of its own below. This runs once, in the agent's process, before anything else is
+ * made; nothing here reads a file or the environment.
+ */
+#include "agent/start.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+
+enum field_kind {
+	FIELD_STR,    /* const char * */
+	FIELD_I64,    /* int64_t, range min..max */
+	FIELD_FLAG,   /* bool */
+	FIELD_CHOICE, /* const char *, one of `choices`, separated by '|' */
+	FIELD_LIST,   /* const char **, NULL-terminated */
+	FIELD_OBJECT, /* struct json_object * */
+};
+
+enum field_flag {
+	FIELD_OPTIONAL = 1, /* may be absent or null: `dflt` */
+	FIELD_FILLED = 2,   /* a string that must not be empty */
+};
+
+struct field {
+	const char *object; /* NULL: top level */
+	const char *key;
+	enum field_kind kind;
+	unsigned flags;
+	size_t offset;
+	int64_t min, max, dflt;
+	const char *choices;
+};
+
+#define AT(member)  .offset = offsetof(struct agent_settings, member)
+#define TIME_MAX_MS (7LL * 24 * 3600 * 1000)
+#define CHARS_MAX   (64LL << 20)
+
+static const struct field fields[] = {
+	{NULL, "run", FIELD_STR, FIELD_FILLED, AT(run)},
+	{NULL, "agent", FIELD_STR, FIELD_FILLED, AT(agent)},
+	{NULL, "generation", FIELD_I64, 0, AT(generation), .min = 1, .max = INT32_MAX},
+	{"role", "name", FIELD_STR, FIELD_FILLED, AT(role)},
+	{"role", "prompt", FIELD_STR, 0, AT(prompt)},
+	{"role", "tools", FIELD_LIST, 0, AT(tools)},
+	{"role", "write", FIELD_FLAG, 0, AT(write)},
+	{"role", "network", FIELD_CHOICE, 0, AT(network), .choices = "none|loopback|open"},
+	{"role", "effort", FIELD_CHOICE, FIELD_OPTIONAL, AT(effort), .choices = "low|medium|high"},
+	{"role", "max_rounds", FIELD_I64, FIELD_OPTIONAL, AT(max_rounds), .min = 1, .max = 1000000,
+	 .dflt = 100},
+	{"role", "max_output", FIELD_I64, FIELD_OPTIONAL, AT(max_output), .min = 1, .max = 10000000,
+	 .dflt = 16000},
+	{"role", "output_schema", FIELD_OBJECT, FIELD_OPTIONAL, AT(output_schema)},
+	{NULL, "task", FIELD_STR, FIELD_FILLED, AT(task)},
+	{NULL, "brief", FIELD_STR, FIELD_OPTIONAL, AT(brief)},
+	{"environment", "branch", FIELD_STR, FIELD_OPTIONAL, AT(branch)},
+	{"environment", "base", FIELD_STR, FIELD_OPTIONAL, AT(base)},
+	{"environment", "platform", FIELD_STR, FIELD_OPTIONAL, AT(platform)},
+	{"environment", "date", FIELD_STR, FIELD_OPTIONAL, AT(date)},
+	{"environment", "repository", FIELD_STR, FIELD_OPTIONAL, AT(repository)},
+	{"dirs", "generation", FIELD_STR, FIELD_FILLED, AT(dir_generation)},
+	{"dirs", "worktree", FIELD_STR, FIELD_FILLED, AT(dir_worktree)},
+	{"dirs", "git", FIELD_STR, FIELD_OPTIONAL, AT(dir_git)},
+	{"dirs", "scratch", FIELD_STR, FIELD_FILLED, AT(dir_scratch)},
+	{"dirs", "cache", FIELD_STR, FIELD_FILLED, AT(dir_cache)},
+	{NULL, "git_file", FIELD_STR, FIELD_OPTIONAL, AT(git_file)},
+	{NULL, "head_ref", FIELD_STR, FIELD_OPTIONAL, AT(head_ref)},
+	{NULL, "worktree_ready", FIELD_FLAG, 0, AT(worktree_ready)},
+	{NULL, "read_only", FIELD_FLAG, FIELD_OPTIONAL, AT(read_only)},
+	{"box", "program", FIELD_STR, FIELD_OPTIONAL, AT(box_program)},
+	{"box", "level", FIELD_CHOICE, 0, AT(box_level),
+	 .choices = "auto|landlock|partial|unconfined"},
+	{"box", "read_paths", FIELD_LIST, FIELD_OPTIONAL, AT(read_paths)},
+	{"box", "pass_env", FIELD_LIST, FIELD_OPTIONAL, AT(pass_env)},
+	{NULL, "image_program", FIELD_STR, FIELD_OPTIONAL, AT(image_program)},
+	{"limits", "shell_timeout_ms", FIELD_I64, FIELD_OPTIONAL, AT(shell_timeout_ms), .min = 1,
+	 .max = TIME_MAX_MS, .dflt = 120000},
+	{"limits", "shell_timeout_max_ms", FIELD_I64, FIELD_OPTIONAL, AT(shell_timeout_max_ms),
+	 .min = 1, .max = TIME_MAX_MS, .dflt = 600000},
+	{"limits", "result_chars", FIELD_I64, FIELD_OPTIONAL, AT(result_chars), .min = 500,
+	 .max = CHARS_MAX, .dflt = 50000},
+	{"limits", "shell_chars", FIELD_I64, FIELD_OPTIONAL, AT(shell_chars), .min = 500,
+	 .max = CHARS_MAX, .dflt = 30000},
+	{"limits", "grep_chars", FIELD_I64, FIELD_OPTIONAL, AT(grep_chars), .min = 500,
+	 .max = CHARS_MAX, .dflt = 20000},
+	{"limits", "results_total_chars", FIELD_I64, FIELD_OPTIONAL, AT(results_total_chars),
+	 .min = 500, .max = CHARS_MAX, .dflt = 200000},
+	{"limits", "report_tokens", FIELD_I64, FIELD_OPTIONAL, AT(report_tokens), .min = 100,
+	 .max = 1000000, .dflt = 2000},
+	{"context", "compact_buffer", FIELD_I64, FIELD_OPTIONAL, AT(compact_buffer), .min = 0,
+	 .max = 100000000, .dflt = 13000},
+	{"context", "working_ceiling", FIELD_I64, FIELD_OPTIONAL, AT(working_ceiling), .min = 0,
+	 .max = 100000000, .dflt = 0},
+};
+
+static const char *const kind_names[] = {
+	[FIELD_STR] = "a string",	    [FIELD_I64] = "an integer",
+	[FIELD_FLAG] = "true or false",	    [FIELD_CHOICE] = "a string",
+	[FIELD_LIST] = "a list of strings", [FIELD_OBJECT] = "an object",
+};
+
+static const enum json_type kind_types[] = {
+	[FIELD_STR] = json_type_string,	  [FIELD_I64] = json_type_int,
+	[FIELD_FLAG] = json_type_boolean, [FIELD_CHOICE] = json_type_string,
+	[FIELD_LIST] = json_type_array,	  [FIELD_OBJECT] = json_type_object,
+};
+
+/* "role.name" or "run"; valid until the next call. */
+static const char *field_path(const struct field *f)
+{
+	static char path[80];
+
+	snprintf(path, sizeof(path), "%s%s%s", f->object ? f->object : "", f->object ? "." : "",
+		 f->key);
+	return path;
+}
+
+static int field_i64(const struct field *f, struct json_object *value, int64_t *ret,
+		     struct err *err)
+{
+	int64_t n = json_object_get_int64(value);
+
+	if (n < f->min || n > f->max)
+		return err_set(err, ERR_INVALID,
+			       "field '%s' is %" PRId64 ", it must be from %" PRId64 " to %" PRId64,
+			       field_path(f), n, f->min, f->max);
+	*ret = n;
+	return 0;
+}
+
+static int field_str(const struct field *f, struct json_object *value, const char **ret,
+		     struct err *err)
+{
+	const char *s = json_object_get_string(value);
+
+	if ((f->flags & FIELD_FILLED) && !*s)
+		return err_set(err, ERR_INVALID, "field '%s' must not be empty", field_path(f));
+	*ret = s;
+	return 0;
+}
+
+static int field_choice(const struct field *f, struct json_object *value, const char **ret,
+			struct err *err)
+{
+	const char *s = json_object_get_string(value);
+	size_t n = strlen(s);
+
+	for (const char *p = f->choices; n && p; p = strchr(p, '|'), p = p ? p + 1 : NULL) {
+		if (!strncmp(p, s, n) && (p[n] == '|' || !p[n])) {
+			*ret = s;
+			return 0;
+		}
+	}
+	return err_set(err, ERR_INVALID, "field '%s' is '%.40s', it must be one of %s",
+		       field_path(f), s, f->choices);
+}
+
+static int field_list(const struct field *f, struct json_object *value, const char ***ret,
+		      struct err *err)
+{
+	size_t n = json_len(value);
+	const char **list = mem_array(NULL, n + 1, sizeof(*list));
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *item = json_at(value, i);
+
+		if (!json_object_is_type(item, json_type_string)) {
+			free(list);
+			return err_set(err, ERR_INVALID, "field '%s[%zu]' must be a string",
+				       field_path(f), i);
+		}
+		list[i] = json_object_get_string(item);
+	}
+	list[n] = NULL;
+	*ret = list;
+	return 0;
+}
+
+/* The value of an absent optional field. Lists and texts that callers walk are empty, not NULL. */
+static void field_default(const struct field *f, void *place)
+{
+	if (f->kind == FIELD_I64)
+		*(int64_t *)place = f->dflt;
+	else if (f->kind == FIELD_LIST)
+		*(const char ***)place = mem_alloc(sizeof(char *));
+}
+
+static int field_read(const struct field *f, struct agent_settings *s, struct err *err)
+{
+	struct json_object *object = f->object ? json_obj(s->doc, f->object) : s->doc;
+	struct json_object *value = json_get(object, f->key);
+	void *place = (char *)s + f->offset;
+
+	if (!value) {
+		if (!(f->flags & FIELD_OPTIONAL))
+			return err_set(err, ERR_INVALID, "missing field '%s'", field_path(f));
+		field_default(f, place);
+		return 0;
+	}
+	if (!json_object_is_type(value, kind_types[f->kind]))
+		return err_set(err, ERR_INVALID, "field '%s' must be %s", field_path(f),
+			       kind_names[f->kind]);
+	switch (f->kind) {
+	case FIELD_STR: return field_str(f, value, place, err);
+	case FIELD_I64: return field_i64(f, value, place, err);
+	case FIELD_CHOICE: return field_choice(f, value, place, err);
+	case FIELD_LIST: return field_list(f, value, place, err);
+	case FIELD_FLAG: *(bool *)place = json_object_get_boolean(value); return 0;
+	case FIELD_OBJECT: *(struct json_object **)place = value; return 0;
+	}
+	return 0;
+}
+
+static int read_instructions(struct agent_settings *s, struct err *err)
+{
+	struct json_object *list = NULL;
+	size_t n;
+
+	if (!json_get(s->doc, "instructions"))
+		return 0;
+	if (json_need_arr(s->doc, "instructions", &list, err) < 0)
+		return -1;
+	n = json_len(list);
+	s->instructions = mem_alloc((n + 1) * sizeof(*s->instructions));
+	for (size_t i = 0; i < n; i++) {
+		struct start_instructions *in = &s->instructions[i];
+		struct json_object *item = json_at(list, i);
+
+		if (json_need_str(item, "origin", &in->origin, err) < 0 ||
+		    json_need_str(item, "path", &in->path, err) < 0 ||
+		    json_need_str(item, "text", &in->text, err) < 0)
+			return err_prefix(err, "instructions[%zu]", i);
+		s->n_instructions++;
+	}
+	return 0;
+}
+
+static int read_task_origin(struct agent_settings *s, struct err *err)
+{
+	const char *origin = json_str(s->doc, "task_origin", "");
+
+	if (!strcmp(origin, "user"))
+		s->task_origin = ORIGIN_USER;
+	else if (!strcmp(origin, "agent"))
+		s->task_origin = ORIGIN_TASK;
+	else
+		return err_set(err, ERR_INVALID, "field 'task_origin' must be 'user' or 'agent'");
+	return 0;
+}
+
+static int read_model(struct agent_settings *s, struct err *err)
+{
+	struct json_object *model = NULL;
+
+	if (json_need_obj(s->doc, "model", &model, err) < 0)
+		return -1;
+	if (model_from_json(model, &s->model, err) < 0)
+		return err_prefix(err, "field 'model'");
+	if (s->model->window <= 0)
+		return err_set(err, ERR_USAGE,
+			       "the context window of model '%s/%s' is not known: give it with "
+			       "--window TOKENS",
+			       s->model->provider, s->model->name);
+	return 0;
+}
+
+static int settings_read(struct agent_settings *s, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (field_read(&fields[i], s, err) < 0)
+			return -1;
+	if (!s->brief)
+		s->brief = "";
+	if (s->shell_timeout_max_ms < s->shell_timeout_ms)
+		s->shell_timeout_max_ms = s->shell_timeout_ms;
+	if (read_task_origin(s, err) < 0 || read_instructions(s, err) < 0)
+		return -1;
+	return read_model(s, err);
+}
+
+int settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err)
+{
+	struct agent_settings *s = mem_alloc(sizeof(*s));
+
+	if (json_parse(bytes, n, &s->doc, err) < 0) {
+		err_prefix(err, "start document");
+		settings_free(s);
+		return -1;
+	}
+	if (!json_object_is_type(s->doc, json_type_object)) {
+		settings_free(s);
+		return err_set(err, ERR_INVALID, "start document: it must be an object");
+	}
+	if (settings_read(s, err) < 0) {
+		settings_free(s);
+		return err_prefix(err, "start document");
+	}
+	*ret = s;
+	return 0;
+}
+
+void settings_free(struct agent_settings *settings)
+{
+	if (!settings)
+		return;
+	free(settings->tools);
+	free(settings->read_paths);
+	free(settings->pass_env);
+	free(settings->instructions);
+	model_free(settings->model);
+	json_object_put(settings->doc);
+	free(settings);
+}

@@ -1,0 +1,68 @@
+/*
+ * start.h - the start document of an agent, checked and typed (docs/documents.md, "start").
+ *
+ * The document stays alive inside the settings: every string below is borrowed from it. Checking is
+ * strict: a missing member, a wrong type or a number out of range is an error that names the field
+ * ("field 'role.max_rounds' must be an integer"), because a wrong start is a bug of the parent, or
+ * of whoever hosts `baton agent`, and must not show itself an hour later as something else.
+ */
+#ifndef BATON_AGENT_START_H
+#define BATON_AGENT_START_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/message.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/model_table.h"
+
+struct start_instructions {
+	const char *origin; /* "user" or "project" */
+	const char *path;
+	const char *text;
+};
+
+struct agent_settings {
+	struct json_object *doc; /* owns all strings */
+
+	const char *run, *agent;
+	int64_t generation;
+
+	const char *role, *prompt;
+	const char **tools; /* names, NULL-terminated */
+	bool write;
+	const char *network, *effort; /* effort: NULL if not given */
+	int64_t max_rounds, max_output;
+	struct json_object *output_schema; /* NULL if the role has none */
+
+	const char *task, *brief; /* brief: "" if there is none */
+	enum block_origin task_origin;
+	struct start_instructions *instructions;
+	size_t n_instructions;
+	const char *branch, *base, *platform, *date, *repository; /* NULL if not given */
+
+	struct model *model;
+
+	const char *dir_generation, *dir_worktree, *dir_scratch, *dir_cache;
+	const char *dir_git; /* NULL: no git */
+	const char *git_file, *head_ref;
+	bool worktree_ready, read_only;
+
+	const char *box_program, *box_level, *image_program;
+	const char **read_paths, **pass_env; /* NULL-terminated */
+
+	int64_t shell_timeout_ms, shell_timeout_max_ms;
+	int64_t result_chars, shell_chars, grep_chars, results_total_chars; /* T1, T2 */
+	int64_t report_tokens;						    /* A4 */
+	int64_t compact_buffer;						    /* W3 */
+	int64_t working_ceiling; /* W14; 0: by the model */
+};
+
+/* Parses and checks the document. ERR_INVALID names the field; ERR_USAGE if the model's window is
+ * not known. *ret is owned by the caller. */
+int settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err);
+void settings_free(struct agent_settings *settings); /* NULL allowed */
+
+#endif

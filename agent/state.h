@@ -1,0 +1,88 @@
+/*
+ * state.h - all that one agent is, in one struct, for the files that make up its loop.
+ *
+ * The files of the loop: round.c decides what comes next, ask.c makes one model call, calls.c runs
+ * the tool calls of an answer, report_tool.c delivers. They share this struct and nothing else;
+ * every part in it is a module of its own with its own header.
+ *
+ * Return values in these files: 0 go on; 1 the work has ended and `outcome` says how; -1 an error
+ * that agent.c turns into an outcome (cancelled: stopped; closed: nobody is left to tell; else:
+ * failed).
+ */
+#ifndef BATON_AGENT_STATE_H
+#define BATON_AGENT_STATE_H
+
+#include "agent/context/budget.h"
+#include "agent/context/offload.h"
+#include "agent/context/view.h"
+#include "agent/conversation.h"
+#include "agent/ledger.h"
+#include "agent/model/client.h"
+#include "agent/record.h"
+#include "agent/repeat.h"
+#include "agent/start.h"
+#include "agent/toolbox.h"
+#include "agent/transcript.h"
+#include "agent/validate.h"
+#include "agent/waiter.h"
+
+enum outcome_status {
+	OUTCOME_NONE, /* the work goes on */
+	OUTCOME_DONE,
+	OUTCOME_FAILED,
+	OUTCOME_STOPPED,
+	OUTCOME_LIMIT,
+	OUTCOME_LOST,
+};
+const char *outcome_name(enum outcome_status status);
+
+struct outcome {
+	enum outcome_status status;
+	enum call_class class; /* of the model call that ended it */
+	int64_t until;	       /* wall ms at which a limit ends; 0 */
+	char reason[512];
+};
+
+/* Why the model may only report now. */
+enum forced { FORCED_NOT, FORCED_PARENT, FORCED_ROUNDS, FORCED_WINDOW };
+
+struct agent {
+	struct agent_settings *settings;
+	struct waiter *waiter;
+	struct channel *channel;
+	struct toolbox toolbox;
+	char *system;
+	struct model_client *client;
+	struct conversation conversation;
+	struct view view;
+	struct ledger ledger;
+	struct window_budget budget;
+	struct validator validator;
+	struct transcript *transcript;
+	struct offload offload;
+	struct repeats repeats;
+	struct record record;
+	struct buf body; /* of the present request */
+
+	enum forced forced;
+	char forced_why[256];
+	int forced_requests;	/* made since it is forced */
+	int blank, cut, paused; /* such answers in a row */
+	int wrong_reports;
+	bool reported;	     /* the parent has a report on record */
+	bool told_to_report; /* an answer without calls was answered by the nudge */
+	char *end_text;	     /* the best text of such answers: a report by rule takes it */
+	bool warned;	     /* W2's warning was sent */
+	struct outcome outcome;
+};
+
+/* Sets the outcome, unless there is one, and returns 1. */
+int agent_end(struct agent *a, enum outcome_status status, enum call_class class, const char *fmt,
+	      ...) __attribute__((format(printf, 4, 5)));
+
+/* A user message goes into the conversation: rendered, booked, in the transcript's batch. */
+void agent_add_user(struct agent *a, struct message *m);
+/* A nudge of baton as a new message. */
+void agent_nudge(struct agent *a, const char *text);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * transcript.c - writes the records.
+ *
+ * base/jsonl.h gives the durability; this file gives the records their members. One writer per
+ * file: the agent itself. Reading is in transcript_load.c, which never writes.
+ */
+#include "agent/transcript.h"
+
+#include <inttypes.h>
+
+#include "base/file.h"
+#include "base/jsonl.h"
+#include "base/memory.h"
+
+#define NAME "transcript.jsonl"
+
+struct transcript {
+	struct jsonl_writer *writer;
+	char *path;
+	int64_t records;
+};
+
+int transcript_open(const char *folder, struct transcript **ret, struct err *err)
+{
+	AUTO_FREE char *path = file_join(folder, NAME);
+	struct jsonl_writer *writer = NULL;
+	struct transcript *t;
+
+	if (jsonl_open(path, &writer, err) < 0)
+		return -1;
+	t = mem_alloc(sizeof(*t));
+	t->writer = writer;
+	t->path = take_ptr(path);
+	*ret = t;
+	return 0;
+}
+
+void transcript_close(struct transcript *t)
+{
+	if (!t)
+		return;
+	jsonl_close(t->writer);
+	free(t->path);
+	free(t);
+}
+
+static struct buf *begin(struct transcript *t, const char *type)
+{
+	t->records++;
+	return jsonl_begin(t->writer, type);
+}
+
+static void add_str(struct buf *out, const char *key, const char *value)
+{
+	buf_addf(out, ",\"%s\":", key);
+	json_write_cstr(out, value ? value : "");
+}
+
+static void add_i64(struct buf *out, const char *key, int64_t value)
+{
+	buf_addf(out, ",\"%s\":%" PRId64, key, value);
+}
+
+void transcript_start(struct transcript *t, const struct agent_settings *settings)
+{
+	struct buf *out = begin(t, "start");
+
+	add_i64(out, "version", TRANSCRIPT_VERSION);
+	add_str(out, "run", settings->run);
+	add_str(out, "agent", settings->agent);
+	add_i64(out, "generation", settings->generation);
+	add_str(out, "role", settings->role);
+	add_str(out, "provider", settings->model->provider);
+	add_str(out, "model", settings->model->name);
+	jsonl_end(t->writer);
+}
+
+void transcript_message(struct transcript *t, const struct message *m)
+{
+	AUTO_JSON struct json_object *json = message_to_json(m);
+
+	t->records++;
+	jsonl_add(t->writer, "message", json);
+}
+
+void transcript_tools_started(struct transcript *t, const struct message *m)
+{
+	for (size_t i = 0; i < m->n_blocks; i++) {
+		struct buf *out;
+
+		if (m->blocks[i].kind != BLOCK_TOOL_CALL)
+			continue;
+		out = begin(t, "tool_started");
+		add_i64(out, "round", m->round);
+		add_str(out, "call", m->blocks[i].id);
+		add_str(out, "tool", m->blocks[i].name);
+		jsonl_end(t->writer);
+	}
+}
+
+void transcript_result_file(struct transcript *t, int64_t round, const char *call, const char *file,
+			    size_t bytes)
+{
+	struct buf *out = begin(t, "tool_result");
+
+	add_i64(out, "round", round);
+	add_str(out, "call", call);
+	add_str(out, "file", file);
+	add_i64(out, "bytes", (int64_t)bytes);
+	jsonl_end(t->writer);
+}
+
+void transcript_usage(struct transcript *t, int64_t round, const struct model_usage *usage,
+		      int64_t used)
+{
+	struct buf *out = begin(t, "usage");
+
+	add_i64(out, "round", round);
+	add_i64(out, "input", usage->input);
+	add_i64(out, "cache_read", usage->cache_read);
+	add_i64(out, "cache_write", usage->cache_write);
+	add_i64(out, "output", usage->output);
+	add_i64(out, "thinking", usage->thinking);
+	buf_addf(out, ",\"known\":%s", usage->known ? "true" : "false");
+	add_i64(out, "used", used);
+	jsonl_end(t->writer);
+}
+
+void transcript_request(struct transcript *t, const struct transcript_request *request,
+			const struct window_budget *budget, const struct ledger *ledger)
+{
+	struct buf *out = begin(t, "request");
+
+	add_i64(out, "round", request->round);
+	add_i64(out, "bytes", (int64_t)request->bytes);
+	add_i64(out, "messages", (int64_t)request->messages);
+	add_i64(out, "used", request->used);
+	add_i64(out, "max_tokens", request->max_tokens);
+	add_i64(out, "window", budget->window);
+	add_i64(out, "effective", budget->effective);
+	add_i64(out, "compact", budget->compact);
+	add_i64(out, "blocking", budget->blocking);
+	ledger_write(ledger, budget, request->max_tokens, out);
+	jsonl_end(t->writer);
+}
+
+void transcript_end(struct transcript *t, const char *status, const char *reason)
+{
+	struct buf *out = begin(t, "end");
+
+	add_str(out, "status", status);
+	add_str(out, "reason", reason);
+	jsonl_end(t->writer);
+}
+
+int transcript_sync(struct transcript *t, struct err *err)
+{
+	struct err e = ERR_INIT;
+
+	if (!jsonl_pending(t->writer) || jsonl_flush(t->writer, true, &e) == 0)
+		return 0;
+	if (e.code == ERR_NO_SPACE)
+		return err_set(err, ERR_NO_SPACE, "no space on '%s'", t->path);
+	if (err)
+		*err = e;
+	return -1;
+}
+
+int64_t transcript_records(const struct transcript *t)
+{
+	return t->records;
+}
+
+int64_t transcript_bytes(const struct transcript *t)
+{
+	return jsonl_offset(t->writer);
+}

@@ -1,0 +1,73 @@
+/*
+ * transcript.h - transcript.jsonl of one generation: what the agent knows, durable before its
+ * effects.
+ *
+ * Records (beside t and type); the form of a message is message_to_json's:
+ *   start         {version, run, agent, generation, role, provider, model}
+ *   message       {role, round, uid, blocks, ...}
+ *   tool_started  {round, call, tool}          with the message that holds the call, in one write
+ *   tool_result   {round, call, file, bytes}   where all of a shortened result is
+ *   usage         {round, input, cache_read, cache_write, output, thinking, known, used}
+ *   request       {round, bytes, messages, used, max_tokens, window thresholds, by: {...}}
+ *   end           {status, reason}
+ *
+ * Writing functions only fill the batch; transcript_sync brings it out in one write and one
+ * fdatasync (I5): once before tools run, once before the next request.
+ */
+#ifndef BATON_AGENT_TRANSCRIPT_H
+#define BATON_AGENT_TRANSCRIPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/conversation.h"
+#include "agent/ledger.h"
+#include "base/err.h"
+
+#define TRANSCRIPT_VERSION 1
+
+struct transcript;
+
+/* Opens FOLDER/transcript.jsonl for append. Caller closes. */
+int transcript_open(const char *folder, struct transcript **ret, struct err *err);
+void transcript_close(struct transcript *t); /* NULL allowed */
+
+void transcript_start(struct transcript *t, const struct agent_settings *settings);
+void transcript_message(struct transcript *t, const struct message *m);
+/* One tool_started for each call of the message. */
+void transcript_tools_started(struct transcript *t, const struct message *m);
+void transcript_result_file(struct transcript *t, int64_t round, const char *call, const char *file,
+			    size_t bytes);
+void transcript_usage(struct transcript *t, int64_t round, const struct model_usage *usage,
+		      int64_t used);
+
+struct transcript_request {
+	int64_t round;
+	size_t bytes, messages;
+	int64_t used, max_tokens;
+};
+void transcript_request(struct transcript *t, const struct transcript_request *request,
+			const struct window_budget *budget, const struct ledger *ledger);
+void transcript_end(struct transcript *t, const char *status, const char *reason);
+
+/* All records so far are on disk afterwards. A full disk is ERR_NO_SPACE, "no space on PATH" (trap
+ * 144): no half record is left behind. */
+int transcript_sync(struct transcript *t, struct err *err);
+int64_t transcript_records(const struct transcript *t);
+int64_t transcript_bytes(const struct transcript *t);
+
+struct transcript_stats {
+	int64_t records;
+	int64_t bad_lines, first_bad_line; /* isolated and skipped (trap 138) */
+	int64_t repaired; /* results made up for calls without one, messages left out or put between
+			   */
+};
+
+/* Rebuilds a conversation that passes the validator, whatever the file holds: a call without result
+ * gets an error result that says that its outcome is unknown (trap 142), a result without its call
+ * is dropped. `conversation` must be empty. ERR_NOT_FOUND, ERR_IO; ERR_INVALID if no message is
+ * left. */
+int transcript_load(const char *path, struct conversation *conversation,
+		    struct transcript_stats *ret_stats, struct err *err);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * fake_parent.h - a parent and gateway in one, for an agent in a process of its own.
+ *
+ * It forks, runs agent_main in the child over a socketpair, hands over a start document and answers
+ * the agent's model calls from a script, as bytes of the provider's stream in small pieces through
+ * the call protocol. All that the agent sent is kept for the test to look at.
+ */
+#ifndef TEST_FAKE_PARENT_H
+#define TEST_FAKE_PARENT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "handoff/call.h"
+
+#define FAKE_MAX 64
+
+enum fake_kind {
+	FAKE_ANSWER, /* a whole answer */
+	FAKE_CUT,    /* the answer without its last part, and still `ok` */
+	FAKE_STALL,  /* half an answer, and nothing more */
+	FAKE_AGAIN,  /* half an answer, `again`, then the whole one */
+	FAKE_FAIL,   /* end: failed with class `text` */
+};
+
+struct fake_step {
+	enum fake_kind kind;
+	const char *text;
+	const char *calls;     /* lines of "ID TOOL JSON" */
+	const char *stop;      /* the provider's word; NULL: by what the answer holds */
+	int64_t input, output; /* usage; 0: 100 and 20 */
+	const char *thinking;
+};
+
+struct fake_parent {
+	const char *api;
+	const struct fake_step *script;
+	size_t n_script;
+	/* Hooks, all optional. */
+	void (*on_event)(struct fake_parent *p, const char *name, struct json_object *body);
+	void (*on_request)(struct fake_parent *p, size_t index);
+	void (*on_tick)(struct fake_parent *p); /* a few times a second */
+	bool refuse_reports, mute_reports;
+	void *arg;
+
+	pid_t pid;
+	struct channel *channel;
+	bool closed; /* the agent closed the channel */
+	int status;  /* its exit status, -signal */
+
+	struct buf requests[FAKE_MAX]; /* bodies */
+	size_t n_requests;
+	int64_t req; /* the open call */
+	struct call_window window;
+	struct buf body;
+	int attempt;
+	bool answered_again;
+
+	bool hello;
+	size_t cancels, usages, estimated_usages, acks;
+	struct buf events;	    /* "NAME BODY\n" each */
+	struct json_object *report; /* the body of the report frame */
+	char *report_call;
+	char *result; /* status */
+	char *reason;
+	struct json_object *result_body;
+};
+
+/* document: the start document; NULL: none is sent. */
+void fake_start(struct fake_parent *p, const char *document);
+/* One look at the channel, a tenth of a second at most. */
+void fake_serve(struct fake_parent *p);
+/* Serves until the agent has ended; fails the test after 30 s. */
+void fake_run(struct fake_parent *p);
+void fake_control(struct fake_parent *p, const char *action, const char *reason);
+void fake_ready(struct fake_parent *p, const char *body);
+/* Goes away as a dead parent does, and waits until the agent has ended. */
+void fake_die(struct fake_parent *p);
+void fake_release(struct fake_parent *p);
+
+/* The i-th request holds / does not hold this text. */
+void fake_expect(const struct fake_parent *p, size_t i, const char *text);
+void fake_expect_not(const struct fake_parent *p, size_t i, const char *text);
+bool fake_event_seen(const struct fake_parent *p, const char *name, const char *text);
+
+#endif
