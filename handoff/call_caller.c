@@ -70,6 +70,7 @@ void call_callers_free(struct call_callers *set)
 	free(set);
 }
 
+/* The slot of a call; of req 0 a free one. Eight pointers: a search is cheaper than any table. */
 static struct call **call_slot(struct call_callers *set, int64_t req)
 {
 	for (size_t i = 0; i < CALL_PER_PEER; i++)
@@ -102,6 +103,8 @@ int64_t call_start(struct call_callers *set, const struct call_request *request,
 	add_string(&fields, "api", request->api);
 	if (request->beta)
 		add_string(&fields, "beta", request->beta);
+	/* Half, because the parent writes the header anew and adds to it; names are configuration.
+	 */
 	if (fields.len > FRAME_FIELDS_MAX / 2)
 		return err_set(err, ERR_TOO_LARGE, "the name of model '%.40s' is too long",
 			       request->model);
@@ -159,6 +162,9 @@ static bool send_part(struct call_callers *set, struct call *call)
 	return part > 0;
 }
 
+/* One frame of each call in turn, so that a long body does not starve a short one beside it. Ends
+ * when nobody can send or the channel has enough to write; on_writable brings the owner back here.
+ */
 void call_callers_pump(struct call_callers *set)
 {
 	size_t idle = 0;
@@ -168,6 +174,8 @@ void call_callers_pump(struct call_callers *set)
 	}
 }
 
+/* The mark goes out before the body is even asked for: it must be the first frame of the attempt
+ * and is owed for every grant, also if the body turns out to be wrong. */
 static void on_grant(struct call_callers *set, struct call *call)
 {
 	size_t len = 0;
@@ -188,6 +196,9 @@ static void on_grant(struct call_callers *set, struct call *call)
 	call_callers_pump(set);
 }
 
+/* Bytes between again and grant are void. Credit goes back in large steps: one small frame upwards
+ * for each 64 KiB of answer, while the gateway still has three quarters of its window to go on
+ * with. */
 static void on_data(struct call_callers *set, struct call *call, const struct frame *frame)
 {
 	struct err err = ERR_INIT;
@@ -218,6 +229,7 @@ static int on_credit(struct call_callers *set, struct call *call, int64_t bytes,
 	return 0;
 }
 
+/* The slot is free before the callback, which may start the next call. */
 static void on_end(struct call **slot, const struct frame *frame)
 {
 	struct call *call = take_ptr(*slot);

@@ -90,6 +90,8 @@ struct call_entry *call_relay_find(struct call_relay *relay, struct channel *fro
 	return NULL;
 }
 
+/* Lists of open calls are short (a few per agent), and a lookup is small beside the frame's parse.
+ */
 static struct call_entry *find_number(struct call_relay *relay, int64_t number)
 {
 	for (struct call_entry *e = relay->first; e; e = e->next)
@@ -98,6 +100,7 @@ static struct call_entry *find_number(struct call_relay *relay, int64_t number)
 	return NULL;
 }
 
+/* The successor is taken first, so that fn may close its entry (and only that). */
 void call_relay_each(struct call_relay *relay, void (*fn)(struct call_entry *entry, void *arg),
 		     void *arg)
 {
@@ -178,6 +181,7 @@ static void send_end(struct call_entry *entry, const char *outcome, enum call_cl
 
 /* ---- opening ---- */
 
+/* Entries that are over but not closed hold no slot: the agent has had its end and may go on. */
 static int check_room(struct call_relay *relay, struct channel *from, int64_t req, struct err *err)
 {
 	size_t open = 0;
@@ -222,6 +226,8 @@ struct call_entry *call_relay_open(struct call_relay *relay, struct channel *fro
 	return entry;
 }
 
+/* Sends a request to the gateway unless it has it. The attempt goes on counting over gateways, so
+ * that no number comes twice in the life of a call. */
 static void issue(struct call_relay *relay, struct call_entry *entry)
 {
 	if (!relay->gateway || entry->held || entry->released || entry->over)
@@ -263,11 +269,14 @@ void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum 
 
 /* ---- from an agent ---- */
 
+/* The same rule as the gateway's window. Dropping here saves the bytes a hop and keeps out_up true:
+ * bytes that the gateway would not take would never be credited. */
 static bool open_upwards(const struct call_relay *relay, const struct call_entry *entry)
 {
 	return relay->gateway && entry->granted && entry->marks_owed == 0;
 }
 
+/* Marks come in the order of the grants, so those of dead gateways come first. */
 static int on_mark(struct call_relay *relay, struct call_entry *entry, struct err *err)
 {
 	if (entry->marks_owed == 0)
@@ -281,6 +290,7 @@ static int on_mark(struct call_relay *relay, struct call_entry *entry, struct er
 	return 0;
 }
 
+/* Inflated credit would let the gateway fill our queue for this agent: refused, not passed on. */
 static int on_agent_credit(struct call_relay *relay, struct call_entry *entry,
 			   const struct frame *frame, struct err *err)
 {
@@ -295,6 +305,7 @@ static int on_agent_credit(struct call_relay *relay, struct call_entry *entry,
 	return forward(relay->gateway, entry->number, frame, err);
 }
 
+/* Data and the body's end. Before any grant they cannot be a leftover: that is a broken agent. */
 static int on_agent_data(struct call_relay *relay, struct call_entry *entry,
 			 const struct frame *frame, struct err *err)
 {
@@ -338,6 +349,8 @@ int call_relay_from_agent(struct call_relay *relay, struct channel *from, const 
 
 /* ---- from the gateway ---- */
 
+/* Counted here and by the caller in the same place of the stream, so both reset the same windows.
+ */
 static int on_grant(struct call_entry *entry, const struct frame *frame, struct err *err)
 {
 	int64_t attempt = json_i64(frame->header, "attempt", 0);
@@ -364,6 +377,8 @@ static int on_gateway_data(struct call_entry *entry, const struct frame *frame, 
 	return forward(entry->from, entry->req, frame, err);
 }
 
+/* Credit for a void attempt may still come after `again` was sent by us (a dead gateway's last
+ * words are read before its end): it is dropped with the attempt. */
 static int on_gateway_credit(struct call_entry *entry, const struct frame *frame, struct err *err)
 {
 	int64_t bytes = json_i64(frame->header, "bytes", 0);
@@ -392,6 +407,8 @@ static int from_gateway(struct call_entry *entry, const struct frame *frame, str
 	}
 }
 
+/* Numbers of calls that an agent cancelled, or that died with it, are unknown here and pass
+ * silently: the gateway could not know yet. */
 int call_relay_from_gateway(struct call_relay *relay, const struct frame *frame,
 			    struct call_entry **ret_entry, bool *ret_over, struct err *err)
 {

@@ -55,6 +55,7 @@ struct channel {
 	size_t last_words; /* bytes read since then */
 };
 
+/* Errors are left to the first read or write: a descriptor that is none shows there. */
 static void fd_prepare(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -140,6 +141,8 @@ bool channel_congested(const struct channel *ch)
 
 /* ---- outwards ---- */
 
+/* The first reason counts: what follows is mostly its echo (EPIPE after a limit). The queue goes at
+ * once, as nobody will take it, and the owner is told so that its loop comes round to the end. */
 static void channel_break(struct channel *ch, const struct err *why)
 {
 	if (!ch->broken)
@@ -227,6 +230,8 @@ static bool send_refused(struct channel *ch, const struct frame_info *info, cons
 	return true;
 }
 
+/* Checked after the fact: one document may pass the limit by its own size, which max_body bounds.
+ */
 static void check_limit(struct channel *ch)
 {
 	struct err why;
@@ -237,6 +242,9 @@ static void check_limit(struct channel *ch)
 	channel_break(ch, &why);
 }
 
+/* A frame or a whole document as one unit of the queue. `first` is taken before anything is
+ * written: the first unit in an empty queue is begun (or counts as begun), and nothing overtakes
+ * it. */
 static void send_unit(struct channel *ch, enum frame_type type, const char *fields,
 		      const char *body, size_t len, bool urgent)
 {
@@ -314,6 +322,8 @@ int channel_check_hello(const struct frame *frame, const char *role, struct err 
 	return 0;
 }
 
+/* A broken channel is read from here: the owner may poll for writing only, or the reading side may
+ * never wake (two pipes). */
 int channel_on_writable(struct channel *ch, struct err *err)
 {
 	queue_write(ch);
@@ -341,6 +351,8 @@ int channel_drain(struct channel *ch, int64_t deadline_ms, struct err *err)
 
 /* ---- inwards ---- */
 
+/* Hands one frame to the owner, or keeps it as a part. Most documents are one frame and are never
+ * copied; the joined ones are given back after the call, so an idle channel holds no memory. */
 static int deliver(struct channel *ch, struct frame *frame, struct err *err)
 {
 	if (ch->in_doc && frame->type != ch->doc_type)
@@ -364,6 +376,8 @@ static int deliver(struct channel *ch, struct frame *frame, struct err *err)
 	return rc;
 }
 
+/* All whole frames of the input buffer. The front is dropped once for all of them, not per frame,
+ * and a buffer that is empty afterwards is freed: 256 idle channels must cost nothing. */
 static int take_frames(struct channel *ch, struct err *err)
 {
 	size_t used = 0;
@@ -389,6 +403,7 @@ static int take_frames(struct channel *ch, struct err *err)
 	return 0;
 }
 
+/* The end of the peer's words. A protocol reason of our own (a limit) says more than "closed". */
 static int channel_closed(struct channel *ch, struct err *err)
 {
 	if (ch->broken && err && ch->why.code != ERR_CLOSED) {
@@ -417,6 +432,7 @@ static int read_once(struct channel *ch, size_t *total, struct err *err)
 	return take_frames(ch, err) < 0 ? -1 : 1;
 }
 
+/* Bounded per call, so that one chatty peer does not keep the loop from the others. */
 int channel_on_readable(struct channel *ch, struct err *err)
 {
 	size_t total = 0;

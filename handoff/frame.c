@@ -60,6 +60,9 @@ bool frame_field_next(const char **fields, struct frame_field *ret)
 	return true;
 }
 
+/* The limits are checked by channel.c, which can turn a caller's oversized text into a failed
+ * channel; what arrives here above them is a bug, and half a frame on the wire would be a worse
+ * one. */
 void frame_write_header(struct buf *out, enum frame_type type, const char *fields, size_t len,
 			bool more)
 {
@@ -85,6 +88,7 @@ void frame_write(struct buf *out, enum frame_type type, const char *fields, cons
 	buf_add(out, body, len);
 }
 
+/* The length is compared too: json-c gives "ping\\u0000x" as a C string that equals "ping". */
 static const struct frame_info *info_by_wire(struct json_object *type)
 {
 	if (!json_object_is_type(type, json_type_string))
@@ -132,6 +136,9 @@ static int check_fields(const struct frame_info *info, struct json_object *heade
 	return 0;
 }
 
+/* `len` is the only number that decides how much we wait for, so it is never defaulted. A type's
+ * own maximum may be below that of a frame; for documents the sum of the parts is checked by
+ * channel.c. */
 static int check_sizes(const struct frame_info *info, struct json_object *header, size_t *ret_len,
 		       bool *ret_more, struct err *err)
 {
@@ -153,6 +160,8 @@ static int check_sizes(const struct frame_info *info, struct json_object *header
 	return 0;
 }
 
+/* Type, then sender, then sizes, then fields: a peer that may not send a type learns nothing about
+ * its fields, and no check relies on one that comes later. */
 static int check_header(struct json_object *header, enum frame_sender sender, struct frame *ret,
 			struct err *err)
 {
@@ -181,6 +190,8 @@ int frame_read(const char *bytes, size_t n, enum frame_sender sender, struct fra
 		*ret_size = n + 1;
 		return 0;
 	}
+	/* A header that came before its body is parsed again when the body is there; the least size
+	 * that is told to the caller keeps that to one more time. */
 	size_t header_len = (size_t)(end - bytes) + 1;
 	AUTO_JSON struct json_object *header = NULL;
 	struct frame frame = {.more = false};

@@ -88,6 +88,8 @@ static struct json_object *parse_inside(struct json_object *value)
 	return inner;
 }
 
+/* null for "none" is how strict modes make models write optional members. The names are collected
+ * first: json-c's iterators do not survive a deletion. */
 static void drop_nulls(struct json_object *obj)
 {
 	struct json_object_iterator it = json_object_iter_begin(obj);
@@ -102,6 +104,8 @@ static void drop_nulls(struct json_object *obj)
 		json_object_object_del(obj, names.data + at);
 }
 
+/* Makes a member a list: JSON text is read, a single value becomes a list of one, "" and absence an
+ * empty one, so that readers need not ask whether it is there. */
 static void repair_list(struct json_object *report, const char *name)
 {
 	struct json_object *value = json_get(report, name);
@@ -157,6 +161,7 @@ static void repair_word(struct json_object *obj, const char *name)
 	json_set_str(obj, name, meant);
 }
 
+/* Works on a copy; what is not an object where one is expected is left for the schema to name. */
 static void repair_report(struct json_object *report)
 {
 	drop_nulls(report);

@@ -48,6 +48,8 @@ static struct json_object *bound_string(struct json_object *value, const struct 
 	return json_object_new_string_len(buf_str(&out), (int)out.len);
 }
 
+/* The first half and the last: findings come in the order of importance or of place, and either way
+ * the ends tell most of what the list is about. */
 static struct json_object *bound_list(struct json_object *value, const struct caps *caps)
 {
 	struct json_object *list = json_object_new_array();
@@ -108,6 +110,7 @@ static void add_left_out(struct json_object *bounded, struct json_object *report
 		json_object_put(left_out);
 }
 
+/* One try; its own members are added before it is measured. */
 static struct json_object *bound_try(struct json_object *report, const struct caps *caps)
 {
 	struct json_object *bounded = bound_object(report, caps);
@@ -117,6 +120,7 @@ static struct json_object *bound_try(struct json_object *report, const struct ca
 	return bounded;
 }
 
+/* When nothing else fits. Half of the budget for the summary leaves room for its escapes. */
 static struct json_object *bound_least(struct json_object *report, size_t budget, const char *where)
 {
 	struct caps caps = {.string = budget / 2, .list = 0, .where = where};
@@ -129,6 +133,7 @@ static struct json_object *bound_least(struct json_object *report, size_t budget
 	return bounded;
 }
 
+/* At most about 20 tries, each linear in the report: a report is at most 1 MiB and comes once. */
 struct json_object *report_bound(struct json_object *report, size_t max_tokens, const char *where)
 {
 	size_t budget = MAX(max_tokens * BYTES_PER_TOKEN, (size_t)BUDGET_LEAST);
