@@ -461,11 +461,12 @@ static int load_models(struct loader *l, const struct spot *root)
 	l->s->models =
 		mem_alloc((size_t)json_object_object_length(models.node) * sizeof(*l->s->models));
 	json_object_object_foreach (models.node, name, value) {
-		struct scenario_model *m = &l->s->models[l->s->n_models++];
+		struct scenario_model *m = &l->s->models[l->s->n_models];
 		struct spot spot = spot_at(&models, name);
 
 		(void)value;
 		*m = scenario_model(l->s, "");
+		l->s->n_models++;
 		m->name = name;
 		if (CHECK_KEYS(l, &spot, keys) < 0 || get_int(l, &spot, "window", &m->window) < 0 ||
 		    get_int(l, &spot, "max_output", &m->max_output) < 0 ||

@@ -49,8 +49,6 @@ struct server {
 	uint16_t port;
 };
 
-static void conn_advance(struct conn *c);
-
 static void conn_free(struct conn *c)
 {
 	if (c->prev)
@@ -184,13 +182,6 @@ static size_t next_stop(const struct conn *c)
 	return (size_t)MAX(stop, (int64_t)c->next_event);
 }
 
-/* A whole body that is cut sends its first half: there is no event to count by. */
-static void send_half(struct conn *c)
-{
-	if (!c->reply.stream && c->next_event == 0 && c->reply.cut_after > 0)
-		send_bytes(c, 0, c->reply.body.len / 2);
-}
-
 static void on_flushed(struct conn *c)
 {
 	bool reset = c->reply.reset_after <= (int64_t)c->next_event;
@@ -210,6 +201,18 @@ static void close_when_sent(struct conn *c)
 		on_flushed(c);
 }
 
+/* A whole body that is cut or stalls sends its first half: there is no event to count by. */
+static void send_half(struct conn *c)
+{
+	int64_t after = MIN(c->reply.cut_after, c->reply.stall_after);
+
+	send_bytes(c, 0, after > 0 ? c->reply.body.len / 2 : 0);
+	if (c->reply.cut_after == NEVER)
+		c->state = STALLED;
+	else
+		close_when_sent(c);
+}
+
 static void finish_reply(struct conn *c)
 {
 	bool keep = c->head.keep_alive && (!c->reply.stream || is_chunked(c));
@@ -224,8 +227,9 @@ static void finish_reply(struct conn *c)
 	c->reply = (struct reply)REPLY_INIT;
 	buf_clear(&c->body);
 	c->state = READ_HEAD;
-	bufferevent_enable(c->bev, EV_READ);
-	conn_advance(c);
+	/* From the loop, not from here: a pile of pipelined requests must not become a pile of
+	 * calls. */
+	bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
 /* Sends events until a fault, a pause, or the end. */
@@ -241,9 +245,8 @@ static void send_events(struct conn *c)
 	if (!c->head_sent)
 		send_head(c);
 	stop = next_stop(c);
-	if (!reply->stream && reply->cut_after != NEVER) {
+	if (!reply->stream && MIN(reply->cut_after, reply->stall_after) != NEVER) {
 		send_half(c);
-		close_when_sent(c);
 		return;
 	}
 	from = c->next_event ? event_end(c, c->next_event - 1) : 0;
@@ -352,7 +355,6 @@ static void conn_advance(struct conn *c)
 		return;
 	if (c->state != READ_BODY || !take_body(c))
 		return;
-	bufferevent_disable(c->bev, EV_READ);
 	if (!c->body.data)
 		buf_reserve(&c->body, 1);
 	service_handle(c->server->service, &c->head, c->body.data, c->body.len, &c->reply);
@@ -367,11 +369,10 @@ static void on_read(struct bufferevent *bev, void *arg)
 
 	if (c->state != READ_HEAD && c->state != READ_BODY)
 		return;
-	if (buf_reserve(&c->in, n) < 0)
-		return;
-	evbuffer_remove(input, c->in.data + c->in.len, n);
-	c->in.len += n;
-	c->in.data[c->in.len] = '\0';
+	if (n) {
+		buf_add(&c->in, evbuffer_pullup(input, -1), n);
+		evbuffer_drain(input, n);
+	}
 	conn_advance(c);
 }
 
@@ -404,6 +405,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 		c->next->prev = c;
 	server->conns = c;
 	bufferevent_set_max_single_read(c->bev, READ_SIZE);
+	bufferevent_setwatermark(c->bev, EV_READ, 0, 4 * READ_SIZE);
 	bufferevent_setcb(c->bev, on_read, on_written, on_event, c);
 	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
 }
