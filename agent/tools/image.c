@@ -52,19 +52,26 @@ static char *base64(const char *s, size_t n, size_t *ret_len)
 	return out;
 }
 
+/* The decoder gets the tightest box there is: no folder to write, nothing to read but itself. */
+static void add_image_box(const struct tool_context *ctx, const char *folder, struct words *argv)
+{
+	const struct tool_settings *s = &ctx->settings;
+	const char *const words[] = {
+		s->box_program, "--level", s->box_level ? s->box_level : "auto",
+		"--read",	folder,	   "--network",
+		"none",		"--",
+	};
+	for (size_t i = 0; s->box_program && i < ARRAY_SIZE(words); i++)
+		words_add(argv, words[i]);
+}
+
 static int start_program(struct tool_context *ctx, int fd_in, int fd_out, pid_t *ret_pid,
 			 int *ret_pidfd, struct err *err)
 {
 	struct words argv = {0};
 	const char *program = ctx->settings.image_program;
 	AUTO_FREE char *folder = file_dir(program);
-	shell_add_box(ctx, &argv);
-	if (argv.count) {
-		argv.count--; /* the box's "--" goes behind one more folder to read */
-		words_add(&argv, "--read");
-		words_add(&argv, folder);
-		words_add(&argv, "--");
-	}
+	add_image_box(ctx, folder, &argv);
 	words_add(&argv, program);
 	words_add(&argv, IMAGE_TOKENS);
 	struct spawn_opts opts = SPAWN_OPTS_INIT;

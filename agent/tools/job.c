@@ -264,6 +264,11 @@ void jobs_end_all(struct tool_context *ctx)
 
 /* --- telling --- */
 
+const char *job_where(const struct job *job)
+{
+	return job->output ? job->output : "memory only, since the disk is full";
+}
+
 void job_describe(const struct job *job, struct buf *out)
 {
 	char took[32];
@@ -297,7 +302,7 @@ bool tool_context_announce_jobs(struct tool_context *ctx, struct buf *out)
 			continue;
 		buf_addf(out, "background job %s ended: ", job->id);
 		job_describe(job, out);
-		buf_addf(out, "; command: %s; output: %s\n", job->command, job->output);
+		buf_addf(out, "; command: %s; output: %s\n", job->command, job_where(job));
 		job->announced = any = true;
 	}
 	return any;

@@ -19,7 +19,7 @@ struct job {
 	struct job *next;
 	char id[16];   /* "j3"; "" in the foreground */
 	char *command; /* one printable line of it, for people */
-	char *output;  /* "results:shell-3.txt" */
+	char *output;  /* "results:shell-3.txt"; NULL: in memory, the disk is full */
 	int out_fd;    /* the file, opened by us, shared by stdout and stderr */
 	pid_t pid;     /* leader of its session and process group */
 	int pidfd;
@@ -58,6 +58,9 @@ void jobs_collect(struct tool_context *ctx);
 void job_drop(struct tool_context *ctx, struct job *job);
 struct job *job_find(struct tool_context *ctx, const char *id);
 void jobs_end_all(struct tool_context *ctx); /* for tool_context_free */
+
+/* Where its output is, in words. */
+const char *job_where(const struct job *job);
 
 /* "exit code 1", "ended by signal 9 (Killed)", "running" and how long. */
 void job_describe(const struct job *job, struct buf *out);

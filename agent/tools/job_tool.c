@@ -38,7 +38,7 @@ static void list_jobs(struct tool_context *ctx, struct buf *out)
 			continue;
 		buf_addf(out, "%s: ", job->id);
 		job_describe(job, out);
-		buf_addf(out, "; %s; output: %s\n", job->command, job->output);
+		buf_addf(out, "; %s; output: %s\n", job->command, job_where(job));
 		count++;
 	}
 	if (!count)
@@ -50,7 +50,7 @@ static void show_job(struct tool_context *ctx, struct job *job, struct tool_resu
 	buf_addf(&ret->text, "job %s: ", job->id);
 	job_describe(job, &ret->text);
 	off_t size = output_size(job->out_fd), from = job->told;
-	buf_addf(&ret->text, "; output: %s%s\n", job->output,
+	buf_addf(&ret->text, "; output: %s%s\n", job_where(job),
 		 size > from ? (from ? ", new since the last look:" : ":") : ", nothing new");
 	job->told = shell_add_output(ctx, job, from, &ret->text);
 	shell_add_left(job, &ret->text);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -15,6 +17,7 @@
 
 enum {
 	OUTPUT_TRIES = 100000,
+	OUTPUT_SPACE = 256 << 10, /* below it a disk counts as full */
 	ERROR_LINES = 20,
 	ERROR_LINE_BYTES = 300,
 	LONG_SUCCESS_LINES = 100,
@@ -23,9 +26,32 @@ enum {
 	WORD_SCAN = 400, /* how far into a line words are looked for */
 };
 
+/* On a full disk (trap 144) commands must still run: how else could space be made? Their output
+ * then stays in memory, within the same bound, and is gone after the call. */
+static int open_in_memory(const struct tool_context *ctx, char **ret_name, struct err *err)
+{
+	int fd = memfd_create("output", MFD_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, "no space in '%s' and none in memory",
+			       ctx->settings.results_dir);
+	/* The commands share one description with O_APPEND, as with a file. */
+	if (fcntl(fd, F_SETFL, O_APPEND) < 0)
+		err_sys(err, "cannot prepare the output");
+	*ret_name = NULL;
+	return fd;
+}
+
+static bool has_space(int dir)
+{
+	struct statvfs fs;
+	return fstatvfs(dir, &fs) < 0 || fs.f_bavail * fs.f_frsize >= OUTPUT_SPACE;
+}
+
 int output_open(struct tool_context *ctx, char **ret_name, struct err *err)
 {
 	int dir = ctx->roots.root[ROOT_RESULTS].fd;
+	if (!has_space(dir))
+		return open_in_memory(ctx, ret_name, err);
 	for (int i = 0; i < OUTPUT_TRIES; i++) {
 		/* A resumed generation finds the files of its first life: those names are taken. */
 		AUTO_FREE char *name = mem_printf("shell-%u.txt", ++ctx->last_output);
@@ -36,6 +62,8 @@ int output_open(struct tool_context *ctx, char **ret_name, struct err *err)
 			*ret_name = mem_printf("results:%s", name);
 			return fd;
 		}
+		if (errno == ENOSPC || errno == EDQUOT)
+			return open_in_memory(ctx, ret_name, err);
 		if (errno != EEXIST)
 			return err_sys(err, "cannot store the output in '%s'",
 				       ctx->settings.results_dir);

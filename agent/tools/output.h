@@ -9,7 +9,7 @@
 #include "agent/tools/context.h"
 
 /* Makes a new file in results: for reading and appending. ret_name: "results:shell-3.txt", caller
- * frees. */
+ * frees; NULL if the disk is full and the output stays in memory. */
 int output_open(struct tool_context *ctx, char **ret_name, struct err *err);
 
 /* Appends the bytes [from, to) of the file; what cannot be read is left out. */

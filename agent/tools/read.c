@@ -183,7 +183,11 @@ static int read_text(struct tool_context *ctx, int fd, const struct stat *st,
 	if (rc < 0)
 		return -1;
 	add_notes(&r, &scan, place);
-	file_states_set(&ctx->files, place, st, scan.complete, scan.hash);
+	/* The state is that of the bytes that were seen, should the file have grown meanwhile. */
+	struct stat seen = *st;
+	if (scan.complete)
+		seen.st_size = scan.bytes;
+	file_states_set(&ctx->files, place, &seen, scan.complete, scan.hash);
 	result_summary(ret, "read %s (%" PRId64 " lines)", place->shown,
 		       r.shown ? r.shown - r.first + 1 : 0);
 	return 0;

@@ -219,7 +219,7 @@ static int err_open(const struct roots *roots, const struct place *place, struct
 		return err_set(err, ERR_DENIED,
 			       "'%s' passes through a symlink that is not followed here; your "
 			       "worktree is '%s'",
-			       place->shown, root->path);
+			       place->shown, roots->root[ROOT_WORKTREE].path);
 	return err_sys(err, "cannot open '%s'", place->shown);
 }
 

@@ -21,7 +21,7 @@
 enum {
 	SHELL_COMMAND_MAX = 131000, /* the kernel's bound for one argument is 128 KiB */
 	SHELL_TEXT_MAX = 1 << 20,   /* above it the short form is made here */
-	SHELL_SHORT = 30000,
+	SHELL_SHORT = 7500,	    /* as the agent would: a quarter of the tool's limit */
 };
 
 const char shell_description[] = "Runs a command with bash in the worktree and returns what it "
@@ -116,7 +116,7 @@ off_t shell_add_output(struct tool_context *ctx, struct job *job, off_t from, st
 		buf_add(out, buf_str(&text), text.len);
 	else
 		output_shorten(out, buf_str(&text), text.len, job->exit_code, SHELL_SHORT,
-			       job->output);
+			       job_where(job));
 	if (out->len && out->data[out->len - 1] != '\n')
 		buf_addc(out, '\n');
 	return next;
@@ -161,9 +161,12 @@ static void add_end_notes(const struct tool_context *ctx, const struct job *job,
 			 "[ended because its output passed %" PRId64
 			 " bytes; what came until then is in %s; "
 			 "redirect or filter it]\n",
-			 ctx->settings.shell_output_max, job->output);
+			 ctx->settings.shell_output_max, job_where(job));
 	if (job->running)
 		buf_adds(out, "[its process cannot be ended: it is stuck in the kernel]\n");
+	if (!job->output)
+		buf_addf(out, "[the disk with '%s' is full: this output is stored nowhere]\n",
+			 ctx->settings.results_dir);
 	shell_add_left(job, out);
 }
 
@@ -191,7 +194,7 @@ static void fill_background(const struct job *job, struct tool_result *ret)
 		 "started background job %s; its output goes to %s. Its end will be announced; use "
 		 "the job "
 		 "tool to poll, wait for or kill it.",
-		 job->id, job->output);
+		 job->id, job_where(job));
 	result_summary(ret, "shell in background (%s): %s", job->id, job->command);
 }
 

@@ -1,3 +1,9 @@
+/*
+ * fixture.c - the folders, the call and the waiter of the tools' tests.
+ *
+ * wait_poll is defined here because tools know it only by its header: the agent links its own,
+ * which watches a channel that these tests do not have.
+ */
 #include "fixture.h"
 
 #include <dirent.h>

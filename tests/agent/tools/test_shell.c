@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -356,6 +357,26 @@ static void test_box_command_line(void **state)
 	assert_says(f, tree);
 }
 
+/* Trap 144: results: on a file system of 64 KiB; a command runs, its output is told, with a note.
+ */
+static void test_trap_144_full_disk(void **state)
+{
+	struct fixture *f = *state;
+	if (mount("tmpfs", f->results, "tmpfs", 0, "size=64k") < 0)
+		skip();
+	fixture_restart(f);
+	call(f, "shell", "{'command':'echo still works; df . | tail -1'}");
+	assert_ok(f);
+	assert_says(f, "still works\n");
+	assert_says(f, "is full: this output is stored nowhere");
+	assert_null(f->result.full_path);
+	call(f, "shell", "{'command':'echo out; echo err >&2; echo again'}");
+	assert_says(f, "out\nerr\nagain\n");
+	tool_context_free(f->ctx);
+	f->ctx = NULL;
+	assert_int_equal(umount(f->results), 0);
+}
+
 static size_t open_descriptors(void)
 {
 	size_t n = 0;
@@ -406,6 +427,7 @@ int main(void)
 		T(test_x10_git_file_is_restored),
 		T(test_x10_head_must_stay),
 		T(test_box_command_line),
+		T(test_trap_144_full_disk),
 		T(test_no_descriptor_leaks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
