@@ -184,39 +184,59 @@ bool id_set_add(struct request *r, struct id_set **set, const char *id, size_t n
 	return true;
 }
 
-static void text_join(struct request *r, const char **text, size_t *len, const char *s, size_t n)
+void request_use_system(struct request *r, const char *s, size_t n)
 {
 	char *joined;
 
-	if (!*len) {
-		*text = s;
-		*len = n;
+	if (!r->system_len) {
+		r->system = s;
+		r->system_len = n;
 		return;
 	}
-	joined = arena_alloc(r->arena, *len + n + 2);
-	memcpy(joined, *text, *len);
-	joined[*len] = '\n';
-	memcpy(joined + *len + 1, s, n);
-	*text = joined;
-	*len += n + 1;
+	joined = arena_alloc(r->arena, r->system_len + n + 2);
+	memcpy(joined, r->system, r->system_len);
+	joined[r->system_len] = '\n';
+	memcpy(joined + r->system_len + 1, s, n);
+	r->system = joined;
+	r->system_len += n + 1;
 }
 
-void request_use_system(struct request *r, const char *s, size_t n)
+/* The user's texts before the first answer, one after the other: with `out` they are copied. */
+static size_t walk_task(const struct request *r, char *out, const struct part **ret_only)
 {
-	text_join(r, &r->system, &r->system_len, s, n);
+	size_t total = 0, count = 0;
+
+	for (size_t m = 0; m < r->n_messages && r->messages[m].speaker != SPEAKER_ASSISTANT; m++) {
+		for (uint32_t i = 0; i < r->messages[m].count; i++) {
+			const struct part *part = &r->parts[r->messages[m].first + i];
+
+			if (r->messages[m].speaker != SPEAKER_USER || part->kind != PART_TEXT)
+				continue;
+			*ret_only = count++ ? NULL : part;
+			if (out) {
+				memcpy(out + total, part->text, part->len);
+				out[total + part->len] = '\n';
+			}
+			total += part->len + 1;
+		}
+	}
+	return total ? total - 1 : 0;
 }
 
 /* A single text is borrowed, several are joined: agents open with instructions, environment and
  * task in one message or in several. */
 static void find_task(struct request *r)
 {
-	for (size_t m = 0; m < r->n_messages && r->messages[m].speaker != SPEAKER_ASSISTANT; m++) {
-		for (uint32_t i = 0; i < r->messages[m].count; i++) {
-			const struct part *part = &r->parts[r->messages[m].first + i];
+	const struct part *only = NULL;
+	char *joined;
 
-			if (r->messages[m].speaker == SPEAKER_USER && part->kind == PART_TEXT)
-				text_join(r, &r->task, &r->task_len, part->text, part->len);
-		}
+	r->task_len = walk_task(r, NULL, &only);
+	if (only) {
+		r->task = only->text;
+	} else if (r->task_len) {
+		joined = arena_alloc(r->arena, r->task_len + 1);
+		walk_task(r, joined, &only);
+		r->task = joined;
 	}
 }
 
@@ -239,6 +259,10 @@ const char *request_last_text(struct request *r, size_t *ret_len)
 	size_t total = 0, at = 0;
 	char *joined;
 
+	if (r->last) {
+		*ret_len = r->last_len;
+		return r->last;
+	}
 	for (size_t m = r->tail; m < r->n_messages; m++)
 		for (uint32_t i = 0; i < r->messages[m].count; i++)
 			total += r->parts[r->messages[m].first + i].len + 1;
@@ -256,7 +280,8 @@ const char *request_last_text(struct request *r, size_t *ret_len)
 			joined[at++] = '\n';
 		}
 	}
-	*ret_len = at ? at - 1 : 0;
+	r->last = joined;
+	r->last_len = *ret_len = at ? at - 1 : 0;
 	return joined;
 }
 

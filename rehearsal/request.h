@@ -108,6 +108,8 @@ struct request {
 	const char *task; /* joined user texts before the first answer: task, instructions,
 			     environment */
 	size_t task_len;
+	const char *last;   /* what request_last_text gave; NULL before */
+	size_t last_len;
 	size_t turn;	 /* assistant messages so far */
 	size_t tail;	 /* first message behind the last assistant message */
 	uint64_t chain;	 /* fingerprint of the whole */
@@ -130,7 +132,7 @@ void request_release(struct request *r);
 
 bool request_has_tool(const struct request *r, const char *name);
 /* Text of everything behind the last assistant message (results and texts), joined by line ends.
- * Lives in the arena. */
+ * Made once, lives in the arena. */
 const char *request_last_text(struct request *r, size_t *ret_len);
 
 /* For the two readers (request_anthropic.c, request_openai.c) only. */

@@ -53,9 +53,8 @@ static const struct broken anthropic_broken[] = {
 	{"block_role", "`tool_result` blocks can only be in `user` messages",
 	 A(USER "," SAID(RESULT("t1")) "," USER)},
 	{"tool_use", "Input should be a valid dictionary",
-	 A(
-		 USER "," SAID("{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"n\",\"input\":"
-			       "\"x\"}") "," ASKED(RESULT("t1")))},
+	 A(USER "," SAID("{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"n\",\"input\":"
+			 "\"x\"}") "," ASKED(RESULT("t1")))},
 	/* traps 28, 30 */
 	{"empty_text", "text content blocks must be non-empty", A(ASKED(TEXT("")))},
 	{"empty_text", "must contain non-whitespace text", A(ASKED(TEXT(" \\n")))},
