@@ -23,7 +23,7 @@
 #include "base/spawn.h"
 #include "handoff/channel.h"
 
-enum { DEADLINE_MS = 20000 };
+enum { DEADLINE_MS = 60000 };
 
 struct peer {
 	struct channel *ch;
@@ -143,7 +143,7 @@ static void test_peer_that_never_reads(void **state)
 	struct peer peer;
 	struct err err = ERR_INIT;
 	peer_start(&peer, "never-read", NULL);
-	channel_set_limit(peer.ch, 1 << 20);
+	channel_set_limit(peer.ch, 256 << 10);
 	peer.answer = true;
 	peer_fail(&peer, &err);
 	assert_int_equal(err.code, ERR_TOO_LARGE);
