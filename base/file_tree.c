@@ -4,7 +4,7 @@
  * The tree was written by an agent's tools, so it is hostile: links that point out of it, mounts,
  * folders without permissions, and nesting deeper than any path or descriptor limit. Everything is
  * done relative to descriptors, no link is followed, no mount is entered (openat2 where the kernel
- * has it, else device numbers). A folder below DEPTH_MAX is moved up to the top and emptied from
+ * has it, else the mount numbers of /proc). A folder below DEPTH_MAX is moved up to the top and emptied from
  * there, so neither descriptors nor stack grow with what somebody else has built.
  */
 #include <dirent.h>
@@ -21,11 +21,24 @@
 enum { DEPTH_MAX = 32 };
 
 struct removal {
-	int top; /* the root of the tree */
-	dev_t dev;
+	int top;	/* the root of the tree */
+	long mount;	/* the mount that it lies on */
 	unsigned moved; /* names of folders that were moved up */
 	struct err *err;
 };
+
+/* The number of the mount that fd lies on, or -1. Device numbers would not do: a bind mount of the
+ * same file system has the same one. */
+static long mount_of(int fd)
+{
+	AUTO_BUF struct buf info = BUF_INIT;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (fd < 0 || file_read(AT_FDCWD, path, 1 << 16, &info, NULL) < 0)
+		return -1;
+	const char *line = strstr(buf_str(&info), "mnt_id:");
+	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
+}
 
 static int open_below(struct removal *r, int dir, const char *name, int flags)
 {
@@ -36,9 +49,8 @@ static int open_below(struct removal *r, int dir, const char *name, int flags)
 	int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
-	struct stat st;
 	fd = openat(dir, name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_dev != r->dev)) {
+	if (fd >= 0 && (r->mount < 0 || mount_of(fd) != r->mount)) {
 		close(fd);
 		errno = EXDEV;
 		return -1;
@@ -134,7 +146,7 @@ int file_remove_tree(const char *path, struct err *err)
 		return err_set(err, ERR_INVALID, "'%s' names no tree to remove", path);
 	if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(err, "cannot remove '%s'", path);
-	struct removal r = {.top = -1, .dev = st.st_dev, .err = err};
+	struct removal r = {.top = -1, .mount = mount_of(parent), .err = err};
 	if (!S_ISDIR(st.st_mode)) {
 		if (unlinkat(parent, name, 0) < 0)
 			return err_sys(err, "cannot remove '%s'", path);

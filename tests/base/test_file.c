@@ -1,12 +1,16 @@
 /* file: whole reads and replacements, folders, removal of hostile trees, paths. */
 #include "test_base.h"
+#include "wrap_syscall.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/text.h"
 
@@ -139,7 +143,7 @@ static void test_mkdirs(void **state)
 }
 
 /* The tree of an agent: links out of it, closed folders, and nesting that no path can name. */
-static void test_remove_hostile_tree(void **state)
+static void remove_hostile_tree(void **state)
 {
 	AUTO_FREE char *outside = file_join(*state, "outside");
 	AUTO_FREE char *precious = file_join(*state, "outside/precious");
@@ -170,6 +174,60 @@ static void test_remove_hostile_tree(void **state)
 		fail_msg("%s", err.message);
 	assert_false(file_exists(tree));
 	assert_true(file_exists(precious));
+}
+
+static void test_remove_hostile_tree(void **state)
+{
+	remove_hostile_tree(state);
+}
+
+static void test_remove_hostile_tree_without_openat2(void **state)
+{
+	missing_call = SYS_openat2; /* before Linux 5.6 */
+	remove_hostile_tree(state);
+	missing_call = -1;
+}
+
+static char *mount_parent; /* of the folder in which the next test works */
+
+/* In a mount namespace of its own: outside is also seen at tree/mnt. 77: not allowed here. */
+static int remove_tree_with_mount(void)
+{
+	AUTO_FREE char *outside = file_join(mount_parent, "outside");
+	AUTO_FREE char *precious = file_join(mount_parent, "outside/precious");
+	AUTO_FREE char *tree = file_join(mount_parent, "tree");
+	AUTO_FREE char *mnt = file_join(mount_parent, "tree/mnt");
+	struct err err = ERR_INIT;
+	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return 77;
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(outside, mnt, NULL, MS_BIND, NULL) < 0)
+		return 77;
+	if (file_remove_tree(tree, &err) == 0 || err.sys != EXDEV)
+		return 1;
+	missing_call = SYS_openat2;
+	if (file_remove_tree(tree, &err) == 0 || err.sys != EXDEV)
+		return 2;
+	return file_exists(precious) ? 0 : 3;
+}
+
+static void test_remove_does_not_cross_mounts(void **state)
+{
+	AUTO_FREE char *precious = file_join(*state, "outside/precious");
+	AUTO_FREE char *outside = file_join(*state, "outside");
+	AUTO_FREE char *mnt = file_join(*state, "tree/mnt");
+	assert_int_equal(file_mkdirs(outside, 0700, NULL), 0);
+	assert_int_equal(file_mkdirs(mnt, 0700, NULL), 0);
+	put(precious, "x");
+	mount_parent = *state;
+	int status = -1;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(remove_tree_with_mount());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
 }
 
 static void test_remove_other_things(void **state)
@@ -254,6 +312,8 @@ int main(void)
 		folder_test(test_write_all_reports_a_full_device),
 		folder_test(test_mkdirs),
 		folder_test(test_remove_hostile_tree),
+		folder_test(test_remove_hostile_tree_without_openat2),
+		folder_test(test_remove_does_not_cross_mounts),
 		folder_test(test_remove_other_things),
 		folder_test(test_paths),
 		folder_test(test_programs),

@@ -3,6 +3,7 @@
  * (I9; traps 98, 104). The children are this program in another role (`roles` below).
  */
 #include "test_base.h"
+#include "wrap_syscall.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -226,6 +227,10 @@ static void test_no_descriptor_leaks(void **state)
 	int status;
 	AUTO_FREE char *out = output_of(opts, &status);
 	assert_true(text_starts(out, "77 1 0 -1 "));
+	missing_call = SYS_close_range; /* before Linux 5.9 */
+	AUTO_FREE char *old_kernel = output_of(opts, &status);
+	missing_call = -1;
+	assert_string_equal(old_kernel, out);
 	for (int i = 0; i < 100; i++)
 		close(fds[i]);
 	close(high);

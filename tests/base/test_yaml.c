@@ -135,6 +135,7 @@ static void test_errors_name_file_and_line(void **state)
 	refuse("a: &x [1, *x]\n", "f.yaml:1: alias 'x' is inside its own anchor");
 	refuse("a: 1\nb: \xff\n", "f.yaml:2: invalid UTF-8");
 	refuse("a: 1\nb: \0\n", "f.yaml:2: a NUL byte");
+	refuse("\"a\\0b\": 1\n", "f.yaml:1: a NUL in a key");
 	refuse("a: [1\nb: 2\n", NULL);
 	refuse("a: 'b\n", NULL);
 	refuse("a: b: c\n", NULL);
