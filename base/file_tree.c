@@ -4,8 +4,8 @@
  * The tree was written by an agent's tools, so it is hostile: links that point out of it, mounts,
  * folders without permissions, and nesting deeper than any path or descriptor limit. Everything is
  * done relative to descriptors, no link is followed, no mount is entered (openat2 where the kernel
- * has it, else the mount numbers of /proc). A folder below DEPTH_MAX is moved up to the top and emptied from
- * there, so neither descriptors nor stack grow with what somebody else has built.
+ * has it, else the mount numbers of /proc). A folder below DEPTH_MAX is moved up to the top and
+ * emptied from there, so neither descriptors nor stack grow with what somebody else has built.
  */
 #include <dirent.h>
 #include <errno.h>
