@@ -59,6 +59,7 @@ static struct block *add_block(struct message *m, enum block_kind kind, enum blo
 	return b;
 }
 
+/* Counted, with a NUL behind it: NULs within are data, and a C string is at hand all the same. */
 static void set_text(struct block *b, const char *text, size_t n)
 {
 	b->text = mem_strndup(text ? text : "", text ? n : 0);
@@ -187,6 +188,7 @@ static struct json_object *block_to_json(const struct block *b)
 	return o;
 }
 
+/* What is absent is left out: most blocks of a transcript have three members. */
 struct json_object *message_to_json(const struct message *m)
 {
 	struct json_object *o = json_object_new_object();
@@ -267,7 +269,7 @@ int message_from_json(struct json_object *json, struct message **ret, struct err
 	m->provider = mem_strdup(json_str(json, "provider", NULL));
 	m->model = mem_strdup(json_str(json, "model", NULL));
 	m->round = round;
-	m->uid = (uint64_t)uid;
+	m->uid = (uint64_t)uid; /* counted from 1: 63 bits are enough */
 	for (size_t i = 0; i < json_len(blocks); i++) {
 		if (block_from_json(m, json_at(blocks, i), err) < 0) {
 			message_free(m);

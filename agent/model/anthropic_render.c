@@ -173,6 +173,8 @@ static void add_user(struct content *ct, const struct message *m)
 
 static void add_assistant(struct content *ct, const struct message *m)
 {
+	/* Order is kept: calls, texts and thinking may alternate, and signatures cover the order.
+	 */
 	bool own = render_is_own(ct->client, m);
 	for (size_t i = 0; i < m->n_blocks; i++) {
 		const struct block *b = &m->blocks[i];
@@ -196,7 +198,8 @@ static void render_message(const struct model_client *c, const struct message *m
 	else
 		add_assistant(&ct, m);
 	buf_adds(out, "]}");
-	if (ct.count == 0) /* all of it was another provider's */
+	/* All of it was opaque and another provider's, or cut. */
+	if (ct.count == 0)
 		buf_clear(out);
 	*splice = ct.splice;
 }

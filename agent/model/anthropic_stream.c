@@ -51,6 +51,7 @@ static void state_free(void *arg)
 
 /* --- while it comes --- */
 
+/* From the end: deltas belong to the newest block in all but broken streams. */
 static struct open_block *find_block(struct state *s, int64_t index)
 {
 	for (size_t i = s->n; i-- > 0;)
@@ -70,6 +71,7 @@ static int add_block(struct stream_parser *p, int64_t index, struct json_object 
 	return 0;
 }
 
+/* Buffers and not one growing json-c string: that would copy the whole text with each delta. */
 static struct buf *field_buf(struct open_block *b, const char *key)
 {
 	for (size_t i = 0; i < b->n_fields; i++)
@@ -147,6 +149,7 @@ static int on_delta(struct stream_parser *p, struct json_object *event, struct e
 	if (!find_block(s, index) && start_for_delta(p, index, type, err) < 0)
 		return -1;
 	struct open_block *b = find_block(s, index);
+	/* Only strings grow. A citation is an object and is left: a text goes back without it. */
 	json_object_object_foreach (delta, key, value) {
 		if (strcmp(key, "type") == 0 || !json_object_is_type(value, json_type_string))
 			continue;
@@ -185,13 +188,13 @@ static void on_message_start(struct stream_parser *p, struct json_object *event)
 	take_transformations(p, message);
 }
 
+/* Can come several times: the last values hold. */
 static void on_message_delta(struct stream_parser *p, struct json_object *event)
 {
 	struct json_object *delta = json_obj(event, "delta");
 	struct json_object *details = json_obj(delta, "stop_details");
 	enum stop_reason stop = stream_stop_reason(json_str(delta, "stop_reason", NULL));
-	if (stop != STOP_NONE)
-		p->stop = stop;
+	stream_take_stop(p, stop);
 	const char *why = json_str(details, "explanation", json_str(details, "category", NULL));
 	if (why) {
 		buf_clear(&p->refusal);
@@ -240,7 +243,7 @@ static struct json_object *merge_block(struct open_block *b)
 			buf_adds(&text, json_str(b->start, f->key, ""));
 			buf_add(&text, f->text.data, f->text.len);
 			json_set_strn(merged, f->key, buf_str(&text), text.len);
-		} else if (f->text.len &&
+		} else if (f->text.len && /* input of a block that goes back as it is */
 			   json_parse(f->text.data, f->text.len, &input, NULL) == 0) {
 			json_set(merged, "input", input);
 		}
@@ -260,6 +263,7 @@ static void collect_call(struct stream_parser *p, struct open_block *b, struct j
 		json_write(&given, json_get(b->start, "input"));
 		arguments = &given;
 	}
+	/* What else stands in the block ("caller") goes back with it. */
 	json_object_object_foreach (merged, key, value)
 		if (value && strcmp(key, "type") != 0 && strcmp(key, "id") != 0 &&
 		    strcmp(key, "name") != 0 && strcmp(key, "input") != 0)
@@ -267,7 +271,7 @@ static void collect_call(struct stream_parser *p, struct open_block *b, struct j
 	if (json_object_object_length(rest) > 0)
 		json_write(&extra, rest);
 	if (!*name)
-		return;
+		return; /* nothing can answer a call without a name */
 	struct block *block = stream_add_call(p, m, json_str(b->start, "id", NULL), name, arguments,
 					      extra.len ? buf_str(&extra) : NULL);
 	block->partial = block->partial || cut;

@@ -64,6 +64,7 @@ struct block_walk {
 /* Walks the content blocks of a rendered message and keeps the last cacheable end within reach. */
 static void walk_blocks(struct block_walk *walk, const struct message *m, size_t index)
 {
+	/* The first such bytes are ours: the role before them is a word without quotes in it. */
 	static const char open[] = "\"content\":[";
 	const char *s = strstr(m->rendered, open);
 	const char *start = NULL;
@@ -106,7 +107,7 @@ static bool place_intermediate(const struct model_client *c, struct message *con
 	for (size_t i = (size_t)base + 1; i <= last; i++)
 		upper += view[i]->n_blocks;
 	if (upper <= LOOK_BACK)
-		return false;
+		return false; /* the usual case costs no walk over bytes */
 	for (size_t i = (size_t)base + 1; i <= last && walk.blocks <= LOOK_BACK; i++)
 		walk_blocks(&walk, view[i], i);
 	*ret = walk.best;

@@ -108,20 +108,28 @@ static struct call_part *add_call(struct call_assembly *a, int64_t index, size_t
 	return &a->calls[a->n++];
 }
 
+/* Some servers give a finished call once more, whole, at the end. */
+static bool repeats(const struct call_part *c, const char *text, size_t n)
+{
+	return c->scan.complete && c->arguments.len == n && memcmp(c->arguments.data, text, n) == 0;
+}
+
 /* Rule 3: a string, a whole value, null or nothing. */
 static size_t add_arguments(struct call_part *c, struct json_object *arguments)
 {
-	size_t before = c->arguments.len;
+	AUTO_BUF struct buf text = BUF_INIT;
 	if (!arguments)
 		return 0;
 	if (json_object_is_type(arguments, json_type_string))
-		buf_add(&c->arguments, json_object_get_string(arguments),
+		buf_add(&text, json_object_get_string(arguments),
 			(size_t)json_object_get_string_len(arguments));
 	else
-		json_write(&c->arguments, arguments);
-	size_t added = c->arguments.len - before;
-	arguments_scan(&c->scan, buf_str(&c->arguments) + before, added);
-	return added;
+		json_write(&text, arguments);
+	if (text.len == 0 || repeats(c, text.data, text.len))
+		return 0;
+	buf_add(&c->arguments, text.data, text.len);
+	arguments_scan(&c->scan, text.data, text.len);
+	return text.len;
 }
 
 static bool is_known_member(const char *key)
@@ -143,6 +151,7 @@ static size_t add_extra(struct call_part *c, struct json_object *fragment)
 {
 	size_t bytes = 0;
 	struct json_object *function = json_obj(fragment, "function");
+	/* Replaced by key and not joined: a signature comes whole, if late. */
 	if (!c->extra)
 		c->extra = json_object_new_object();
 	json_object_object_foreach (fragment, key, value)

@@ -112,6 +112,7 @@ void render_result_text(struct buf *out, const struct block *result, size_t omit
 
 /* --- client --- */
 
+/* A bad name is our own mistake or an MCP server's; the provider would refuse every request. */
 static int check_params(const struct request_params *params, struct err *err)
 {
 	for (size_t i = 0; i < params->n_tools; i++) {
@@ -141,6 +142,7 @@ int client_new(const struct model *model, const struct request_params *params,
 	c->has_tools = params->n_tools > 0;
 	c->effort = mem_strdup(params->effort);
 	c->thinking_budget = params->thinking_budget;
+	/* Decided once: a parameter that changes within a conversation breaks the cached prefix. */
 	c->temperature = model->temperature_ok ? params->temperature : -1;
 	if (c->ops->head(c, params, &c->head, err) < 0) {
 		client_free(c);
@@ -159,6 +161,7 @@ void client_free(struct model_client *c)
 	free(c);
 }
 
+/* The tail differs by the digits of max_tokens only. */
 size_t client_head_len(const struct model_client *c)
 {
 	AUTO_BUF struct buf tail = BUF_INIT;
@@ -174,12 +177,14 @@ void client_render_message(struct model_client *c, struct message *m)
 	m->splice = (size_t)-1;
 	if (!message_is_blank(m))
 		c->ops->message(c, m, &out, &m->splice);
+	/* "" and not NULL for what is left out: it has been rendered, and to nothing. */
 	m->rendered_len = out.len;
 	m->rendered = out.len ? buf_take(&out) : mem_strdup("");
 }
 
 /* --- requests --- */
 
+/* A marker is inserted while copying: the message's own bytes never hold one (I4). */
 static int copy_message(const struct message *m, size_t index, const struct cache_mark *marks,
 			size_t n_marks, struct buf *out)
 {
@@ -195,6 +200,8 @@ static int copy_message(const struct message *m, size_t index, const struct cach
 	return buf_add(out, m->rendered + from, m->rendered_len - from);
 }
 
+/* The only place where neighbours matter: some servers want an assistant's word between a tool's
+ * and a user's. It depends on the two messages alone, so the prefix still holds. */
 static int copy_messages(struct model_client *c, struct message *const *view, size_t n,
 			 const struct cache_mark *marks, size_t n_marks, struct buf *out)
 {
@@ -235,6 +242,8 @@ int client_render_request(struct model_client *c, struct message *const *view, s
 	if (max_tokens < 1)
 		return err_set(err, ERR_INVALID, "no room for an answer: max_tokens is %lld",
 			       (long long)max_tokens);
+	/* Rendering is normally done when a message is appended; a resumed conversation is rendered
+	 * here with its first request. */
 	size_t bytes = render_view(c, view, n_view);
 	if (bytes == 0)
 		return err_set(err, ERR_INVALID, "the request has no message");

@@ -102,7 +102,9 @@ struct stream_parser *stream_new(const struct model_client *client,
 void stream_free(struct stream_parser *parser); /* NULL allowed */
 /* What came is void (again): back to the state after stream_new. */
 void stream_reset(struct stream_parser *parser);
-/* -1: the bytes are not of this protocol, or an in-band error came (err->message has its text). */
+/* -1: the bytes are not of this protocol (ERR_INVALID), the answer is too large (ERR_TOO_LARGE), or
+ * an in-band error came (err->message has its text): ERR_BUSY if a new attempt may cure it,
+ * ERR_DENIED if it is the server's last word on this request. */
 int stream_feed(struct stream_parser *parser, const char *bytes, size_t n, struct err *err);
 
 struct stream_answer {

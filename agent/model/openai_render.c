@@ -47,6 +47,8 @@ static int render_head(struct model_client *c, const struct request_params *para
 	buf_adds(out, ",\"messages\":[");
 	if (!params->system || message_text_is_blank(params->system, strlen(params->system)))
 		return 0;
+	/* The system prompt is the first message, but stands in the head: it never changes (W11).
+	 */
 	bool developer = c->model->system_role && !c->dialect->no_developer &&
 			 strcmp(c->model->system_role, "developer") == 0;
 	buf_addf(out, "{\"role\":\"%s\",\"content\":", developer ? "developer" : "system");
@@ -72,6 +74,7 @@ static void add_tool_message(const struct model_client *c, const struct message 
 	size_t images = 0;
 	while (i + images + 1 < m->n_blocks && render_is_image_of(&m->blocks[i + images + 1], b))
 		images++;
+	/* Images cannot stand in a tool message: they follow in the user message (add_parts). */
 	begin_message(out, "{\"role\":\"tool\",\"tool_call_id\":");
 	AUTO_BUF struct buf id = BUF_INIT;
 	dialect_write_id(c->dialect, b->id, &id);
@@ -175,6 +178,7 @@ static void render_user(const struct model_client *c, const struct message *m, s
 	}
 	if (!images && !has_user_part(m))
 		return;
+	/* The same bridge over two messages is made by client.c. */
 	if (results && c->dialect->assistant_after_tool)
 		begin_message(out, OPENAI_BRIDGE);
 	begin_message(out, "{\"role\":\"user\",\"content\":");
@@ -218,6 +222,7 @@ static void add_call(const struct model_client *c, const struct block *b, bool o
 	buf_clear(&text);
 	render_arguments(&text, b);
 	json_write_string(out, text.data, text.len);
+	/* Unknown members go back where they stood: within the function or beside it (trap 50). */
 	if (own && !c->dialect->no_extra && b->raw) {
 		AUTO_JSON struct json_object *extra = NULL;
 		AUTO_BUF struct buf inner = BUF_INIT;
@@ -259,6 +264,7 @@ static void add_reasoning(const struct model_client *c, const struct message *m,
 			buf_adds(out, b->raw);
 		}
 	}
+	/* Calls that another provider's model made have no reasoning, yet the field is demanded. */
 	if (!done && echo == ECHO_CALLS_DEMANDED) {
 		buf_addc(out, ',');
 		json_write_cstr(out, c->model->reasoning_field);
@@ -328,6 +334,8 @@ static void render_tail(const struct model_client *c, int64_t max_tokens, struct
 	write_effort(c, out);
 	if (c->temperature >= 0)
 		buf_addf(out, ",\"temperature\":%.3g", c->temperature);
+	/* Said only to a server that knows the word and a model that must not: true is the default.
+	 */
 	if (c->has_tools && !c->model->parallel_tools && c->dialect->parallel_field)
 		buf_adds(out, ",\"parallel_tool_calls\":false");
 	buf_addc(out, '}');

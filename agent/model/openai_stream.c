@@ -175,6 +175,7 @@ static int take_calls(struct stream_parser *p, struct json_object *delta, struct
 	struct json_object *old_form = json_obj(delta, "function_call");
 	if (!old_form)
 		return 0;
+	/* The form before tool_calls: one call without index and id. */
 	AUTO_JSON struct json_object *fragment = json_object_new_object();
 	json_set(fragment, "function", json_object_get(old_form));
 	return take_call(p, fragment, 0, 1, err);
@@ -187,13 +188,14 @@ static void take_usage(struct stream_parser *p, struct json_object *usage)
 	struct state *s = p->state;
 	struct json_object *details = json_obj(usage, "prompt_tokens_details");
 	stream_take_count(p, usage, "prompt_tokens", &s->prompt);
-	stream_take_count(p, usage, "prompt_cache_hit_tokens", &s->cached);
-	stream_take_count(p, usage, "cached_tokens", &s->cached);
+	stream_take_count(p, usage, "prompt_cache_hit_tokens", &s->cached); /* DeepSeek */
+	stream_take_count(p, usage, "cached_tokens", &s->cached);	    /* Moonshot */
 	stream_take_count(p, details, "cached_tokens", &s->cached);
 	stream_take_count(p, details, "cache_write_tokens", &s->written);
 	stream_take_count(p, usage, "completion_tokens", &p->usage.output);
 	stream_take_count(p, json_obj(usage, "completion_tokens_details"), "reasoning_tokens",
 			  &p->usage.thinking);
+	/* A server that counts the parts wrongly must not make a negative count of ours. */
 	p->usage.cache_read = MIN(s->cached, s->prompt);
 	p->usage.cache_write = MIN(s->written, s->prompt - p->usage.cache_read);
 	p->usage.input = s->prompt - p->usage.cache_read - p->usage.cache_write;
@@ -207,8 +209,7 @@ static void take_finish(struct stream_parser *p, struct json_object *choice)
 		stop = stream_stop_reason(json_str(choice, "native_finish_reason", NULL));
 	if (stop == STOP_END && p->refusal.len)
 		stop = STOP_REFUSAL;
-	if (stop != STOP_NONE)
-		p->stop = stop;
+	stream_take_stop(p, stop);
 }
 
 static int take_delta(struct stream_parser *p, struct json_object *delta, struct err *err)
@@ -241,7 +242,7 @@ static int on_event(struct stream_parser *p, const char *name, struct json_objec
 		struct json_object *choice = json_at(choices, i);
 		struct json_object *delta = json_obj(choice, "delta");
 		if (json_i64(choice, "index", 0) != 0)
-			continue;
+			continue; /* one answer was asked for */
 		if (take_delta(p, delta ? delta : json_obj(choice, "message"), err) < 0)
 			return -1;
 		take_finish(p, choice);
@@ -262,7 +263,7 @@ static void collect_calls(struct stream_parser *p, struct message *m)
 		AUTO_BUF struct buf extra = BUF_INIT;
 		bool is_last = i == s->calls.current;
 		if (!c->name)
-			continue;
+			continue; /* cut before its name came: nothing can answer it */
 		if (c->extra && json_object_object_length(c->extra) > 0)
 			json_write(&extra, c->extra);
 		last = stream_add_call(p, m, c->id, c->name, &c->arguments,

@@ -1,11 +1,13 @@
 /*
  * overflow.c - see overflow.h; the row numbers are those of wire.md 3.
+ *
+ * One answer is looked at alone. That a total stays the same over several answers (trap 84) is seen
+ * by the ledger, which has the history; the sign here works with the first answer already.
  */
 #include "agent/model/overflow.h"
 
 enum {
 	ESTIMATE_MIN = 2048, /* below it an estimate is mostly fixed parts and proves nothing */
-	PINNED_MIN = 2,	     /* equal totals in a row */
 };
 
 /* The estimator is calibrated to a few per cent; half is no error of ours any more. */
@@ -41,21 +43,4 @@ bool answer_hints_overflow(const struct stream_answer *answer, int64_t window, i
 		return true;
 	}
 	return false;
-}
-
-bool overflow_watch_add(struct overflow_watch *watch, const struct stream_answer *answer,
-			int64_t estimate, int64_t *ret_learned_window)
-{
-	int64_t total = total_tokens(&answer->usage);
-	*ret_learned_window = 0;
-	if (!answer->usage.known || !far_below(usage_prompt(&answer->usage), estimate)) {
-		watch->count = 0;
-		return false;
-	}
-	watch->count = watch->count > 0 && watch->total == total ? watch->count + 1 : 1;
-	watch->total = total;
-	if (watch->count < PINNED_MIN)
-		return false;
-	*ret_learned_window = total;
-	return true;
 }

@@ -18,13 +18,4 @@
 bool answer_hints_overflow(const struct stream_answer *answer, int64_t window, int64_t estimate,
 			   int64_t *ret_learned_window);
 
-/* The same over several answers (trap 84): a server that drops old messages silently fills its
- * window each time, so the total stays where it is although we send more. Zero-initialise. */
-struct overflow_watch {
-	int64_t total;
-	int count;
-};
-bool overflow_watch_add(struct overflow_watch *watch, const struct stream_answer *answer,
-			int64_t estimate, int64_t *ret_learned_window);
-
 #endif

@@ -55,6 +55,12 @@ enum stop_reason stream_stop_reason(const char *name)
 	return STOP_END;
 }
 
+void stream_take_stop(struct stream_parser *p, enum stop_reason stop)
+{
+	if (stop != STOP_NONE && !stream_is_cut(p->stop))
+		p->stop = stop;
+}
+
 bool stream_is_cut(enum stop_reason stop)
 {
 	return stop == STOP_MAX_TOKENS || stop == STOP_WINDOW || stop == STOP_REFUSAL ||
@@ -83,6 +89,8 @@ struct block *stream_add_call(struct stream_parser *p, struct message *m, const 
 		id = made_up;
 	}
 	bool whole = arguments_normalise(&text, buf_str(arguments), arguments->len);
+	/* The text of a broken call is kept for the error result and the transcript only; it is
+	 * never sent as arguments. */
 	if (!whole)
 		text_sanitize(&text, buf_str(arguments), arguments->len);
 	struct block *b = message_add_call(m, id, name, buf_str(&text), text.len, extra_raw);
@@ -136,6 +144,8 @@ static bool is_retryable(const char *type, int64_t code)
 
 static int fail_in_band(struct json_object *error, struct err *err)
 {
+	/* Three shapes: "text" (LM Studio), {message, type, code}, and one of these within another
+	 * "error" (proxies wrap what they got). */
 	if (json_object_is_type(error, json_type_string))
 		return err_set(err, ERR_DENIED, "%s", json_object_get_string(error));
 	struct json_object *inner = json_obj(error, "error");
@@ -172,6 +182,7 @@ static int on_event(const char *name, const char *data, size_t n, void *arg, str
 	if (n == 0 || (n >= 6 && memcmp(data, "[DONE]", 6) == 0))
 		return 0;
 	if (json_parse(data, n, &event, err) < 0) {
+		/* An error in plain words is still its server's word, not a broken stream. */
 		if (strcmp(name, "error") == 0)
 			return err_set(err, ERR_DENIED, "%.*s", (int)MIN(n, 400), data);
 		return err_prefix(err, "model stream");
@@ -181,7 +192,7 @@ static int on_event(const char *name, const char *data, size_t n, void *arg, str
 		return fail_in_band(error ? error : event, err);
 	}
 	if (!json_object_is_type(event, json_type_object))
-		return 0;
+		return 0; /* padding of a kind that we do not know; the end decides */
 	return p->ops->event(p, name, event, err);
 }
 
@@ -263,6 +274,8 @@ int stream_finish(struct stream_parser *p, struct stream_answer *ret, struct err
 		p->failed = true;
 		return -1;
 	}
+	/* Nothing of an incomplete answer is given out: a caller who has it would use it (trap 60).
+	 */
 	if (p->stop == STOP_NONE && !p->ended)
 		return err_set(err, ERR_CLOSED, "the answer broke off: no stop reason came");
 	struct message *m = message_new(MESSAGE_ASSISTANT);

@@ -49,6 +49,9 @@ struct stream_parser {
 int stream_hold(struct stream_parser *p, size_t n, struct err *err);
 /* STOP_NONE for NULL and "" (some servers send it with every chunk); STOP_END if unknown. */
 enum stop_reason stream_stop_reason(const char *name);
+/* Takes a stop reason. One that says "cut" stays: a proxy that repeats the end with a friendlier
+ * reason must not make a cut call runnable (trap 37). */
+void stream_take_stop(struct stream_parser *p, enum stop_reason stop);
 /* The last block is not whole: cut by a limit, a filter or an error. */
 bool stream_is_cut(enum stop_reason stop);
 /* Adds a call: makes up an id if it has none or one that m has already, normalises the arguments,

@@ -3,9 +3,9 @@
  *
  * Input: lines. Each is taken as the argument text of a call, and, where it is a JSON array, as one
  * delta's list of fragments. Properties: what is accepted is a JSON object in strict form, stable
- * under normalising again, and no proper prefix of an accepted text that ends in the object's brace
- * is accepted; the scan does not depend on how the text is cut; assembly never invents or loses
- * argument bytes that came as strings.
+ * under normalising again, and no proper prefix of it is accepted; the scan does not depend on how
+ * the text is cut; assembly never loses argument bytes that it had, and takes all of a fragment or
+ * none.
  */
 #include "agent/model/arguments.h"
 #include "agent/model/call_assembly.h"
@@ -79,7 +79,8 @@ static void add_list(struct call_assembly *calls, const char *line, size_t n)
 		size_t before = total_bytes(calls), bytes = 0;
 		size_t text = json_str_len(json_obj(fragment, "function"), "arguments");
 		call_assembly_add(calls, fragment, i, json_len(list), &bytes);
-		if (total_bytes(calls) < before + text)
+		size_t added = total_bytes(calls) - before;
+		if (total_bytes(calls) < before || (text && added && added != text))
 			abort();
 	}
 }

@@ -111,20 +111,16 @@ static void test_blank_message_trap_26(void **state)
 
 static void test_bad_records_are_errors(void **state)
 {
+#define RECORD(role, blocks) "{\"role\":\"" role "\",\"round\":0,\"uid\":0,\"blocks\":" blocks "}"
 	static const char *const records[] = {
 		"{}",
-		"{\"role\":\"system\",\"round\":0,\"uid\":0,\"blocks\":[]}",
-		"{\"role\":\"user\",\"round\":0,\"uid\":0,\"blocks\":{}}",
-		"{\"role\":\"user\",\"round\":0,\"uid\":0,\"blocks\":[{\"kind\":\"song\"}]}",
-		"{\"role\":\"user\",\"round\":0,\"uid\":0,\"blocks\":[3]}",
-		"{\"role\":\"user\",\"round\":0,\"uid\":0,\"blocks\":[{\"kind\":\"text\","
-		"\"origin\":"
-		"\"?\"}]}",
-		"{\"role\":\"user\",\"round\":0,\"uid\":0,\"blocks\":[{\"kind\":\"tool_call\","
-		"\"id\":"
-		"\"c\"}]}",
-		"{\"role\":\"user\",\"round\":0,\"uid\":0,\"blocks\":[{\"kind\":\"image\",\"name\":"
-		"\"image/png\"}]}",
+		RECORD("system", "[]"),
+		RECORD("user", "{}"),
+		RECORD("user", "[{\"kind\":\"song\"}]"),
+		RECORD("user", "[3]"),
+		RECORD("user", "[{\"kind\":\"text\",\"origin\":\"?\"}]"),
+		RECORD("user", "[{\"kind\":\"tool_call\",\"id\":\"c\"}]"),
+		RECORD("user", "[{\"kind\":\"image\",\"name\":\"image/png\"}]"),
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
 		AUTO_JSON struct json_object *json = NULL;

@@ -178,6 +178,37 @@ static void test_repeated_id_and_name(void **state)
 	assert_call(a, 0, "c1", "read", "{\"path\":\"a.txt\"}");
 }
 
+/* And one that gives the finished call once more. */
+static void test_repeated_whole_call(void **state)
+{
+	struct stream_answer *a =
+		ANSWER(CALLS(CALL("\"index\":0,\"id\":\"c1\",", "read", A)),
+		       CALLS(CALL("\"index\":0,\"id\":\"c1\",", "read", A)), FINISH("stop"));
+	assert_int_equal(a->message->n_blocks, 1);
+	assert_call(a, 0, "c1", "read", "{\"path\":\"a.txt\"}");
+	/* The same id with other arguments is nothing that may run. */
+	a = ANSWER(CALLS(CALL("\"index\":0,\"id\":\"c1\",", "read", A)),
+		   CALLS(CALL("\"index\":0,\"id\":\"c1\",", "read", B)), FINISH("stop"));
+	assert_int_equal(a->message->n_blocks, 1);
+	assert_true(a->message->blocks[0].partial);
+}
+
+/* A call has one name: another one begins another call, arguments or not. */
+static void test_another_name_is_another_call(void **state)
+{
+	struct stream_answer *a = ANSWER(CALLS(CALL("", "ls", "\"\"")),
+					 CALLS(CALL("", "pwd", "\"\"")), FINISH("stop"));
+	assert_int_equal(a->message->n_blocks, 2);
+	assert_call(a, 0, NULL, "ls", "{}");
+	assert_call(a, 1, NULL, "pwd", "{}");
+}
+
+static void test_blank_data_is_ignored(void **state)
+{
+	assert_int_equal(ANSWER("", "  ", TEXT("x"), FINISH("stop") "   ", "[DONE] ")->stop,
+			 STOP_END);
+}
+
 static void test_same_id_twice_is_made_unique(void **state)
 {
 	struct stream_answer *a =
@@ -199,6 +230,11 @@ static void test_call_cut_by_limit_trap_37(void **state)
 		   FINISH("length"));
 	assert_true(a->message->blocks[0].partial); /* the text */
 	assert_false(a->message->blocks[1].partial);
+	/* A proxy's second, friendlier reason changes nothing. */
+	a = ANSWER(CALLS(CALL("\"index\":0,\"id\":\"c1\",", "read", A)), FINISH("length"),
+		   FINISH("stop"));
+	assert_int_equal(a->stop, STOP_MAX_TOKENS);
+	assert_true(a->message->blocks[0].partial);
 }
 
 /* Trap 39, both cases. */
@@ -495,6 +531,9 @@ int main(void)
 		TEST(test_interleaved_fragments),
 		TEST(test_new_id_on_each_fragment),
 		TEST(test_repeated_id_and_name),
+		TEST(test_repeated_whole_call),
+		TEST(test_another_name_is_another_call),
+		TEST(test_blank_data_is_ignored),
 		TEST(test_same_id_twice_is_made_unique),
 		TEST(test_call_cut_by_limit_trap_37),
 		TEST(test_control_characters_and_cut_arguments_trap_39),

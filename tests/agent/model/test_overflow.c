@@ -66,30 +66,12 @@ static void test_prompt_is_the_sum(void **state)
 	assert_false(answer_hints_overflow(&a, 16384, 9100, &learned));
 }
 
-/* Trap 84 with a window that is no round number: the second equal total tells. */
-static void test_pinned_total_trap_84(void **state)
-{
-	struct overflow_watch watch = {.total = 0};
-	struct stream_answer a = numbers(3800, 200, STOP_END), b = numbers(3900, 100, STOP_END);
-	struct stream_answer other = numbers(3900, 101, STOP_END);
-	int64_t learned;
-	assert_false(overflow_watch_add(&watch, &a, 9000, &learned));
-	assert_false(overflow_watch_add(&watch, &other, 9500, &learned));
-	assert_false(overflow_watch_add(&watch, &a, 9000, &learned));
-	assert_true(overflow_watch_add(&watch, &b, 9600, &learned));
-	assert_int_equal(learned, 4000);
-	/* An answer that fits its estimate ends the row. */
-	assert_false(overflow_watch_add(&watch, &a, 4000, &learned));
-	assert_false(overflow_watch_add(&watch, &b, 9600, &learned));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_no_usage_hints_nothing),
 		cmocka_unit_test(test_prompt_is_the_sum),
-		cmocka_unit_test(test_pinned_total_trap_84),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

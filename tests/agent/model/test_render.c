@@ -203,6 +203,18 @@ static void test_call_fields_are_echoed_trap_50(void **state)
 	message_free(m);
 }
 
+/* Trap 48: the field is demanded beside calls even if another provider's model made them. */
+static void test_demanded_reasoning_field_trap_48(void **state)
+{
+	struct model model = fixture_openai();
+	model.provider = LIT("deepseek");
+	model.dialect = LIT("deepseek");
+	model.reasoning_field = LIT("reasoning_content");
+	struct message *m = thinking_message("anthropic");
+	assert_non_null(strstr(render_one(&model, m), "\"reasoning_content\":\"\""));
+	message_free(m);
+}
+
 /* A cut call is answered by an error result, so it is sent, with arguments that any server parses
  * (wire.md 4: Ollama answers 500 to others). */
 static void test_cut_call_has_valid_arguments(void **state)
@@ -351,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_parts_are_dropped),
 		cmocka_unit_test(test_cut_thinking_is_never_echoed),
 		cmocka_unit_test(test_call_fields_are_echoed_trap_50),
+		cmocka_unit_test(test_demanded_reasoning_field_trap_48),
 		cmocka_unit_test(test_cut_call_has_valid_arguments),
 		cmocka_unit_test(test_odd_names_and_ids_are_made_valid),
 		cmocka_unit_test(test_hostile_bytes_traps_87_89_95),

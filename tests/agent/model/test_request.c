@@ -217,6 +217,30 @@ static void test_large_append_gets_an_intermediate_marker_h17(void **state)
 	client_free(client);
 }
 
+/* The intermediate one keeps to cacheable blocks too (trap 30). */
+static void test_intermediate_marker_skips_thinking_trap_30(void **state)
+{
+	struct model model = fixture_anthropic();
+	struct request_params params = {.temperature = -1};
+	struct model_client *client = fixture_client(&model, &params);
+	struct message *view[2] = {fixture_user("the task", 1), message_new(MESSAGE_ASSISTANT)};
+	view[1]->uid = 2;
+	view[1]->provider = mem_strdup("anthropic");
+	message_add_text(view[1], ORIGIN_MODEL, "first", 5);
+	for (int i = 0; i < 30; i++)
+		message_add_thinking(view[1], NULL, "", 0, "{\"type\":\"thinking\",\"x\":{}}");
+	message_add_text(view[1], ORIGIN_MODEL, "last", 4);
+	AUTO_BUF struct buf first = BUF_INIT;
+	AUTO_BUF struct buf second = BUF_INIT;
+	fixture_request(client, view, 1, -1, &first);
+	fixture_request(client, view, 2, -1, &second);
+	assert_int_equal(fixture_count(second.data, MARK), 2);
+	assert_non_null(strstr(second.data, "\"first\"," MARK));
+	assert_non_null(strstr(second.data, "\"last\"," MARK));
+	fixture_free(view, 2);
+	client_free(client);
+}
+
 /* Trap 30: never on thinking, never on what is empty: the last cacheable block takes it. */
 static void test_marker_skips_thinking_trap_30(void **state)
 {
@@ -286,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_no_markers_unless_explicit_h17),
 		cmocka_unit_test(test_long_lived_markers_stand_before_short_ones),
 		cmocka_unit_test(test_large_append_gets_an_intermediate_marker_h17),
+		cmocka_unit_test(test_intermediate_marker_skips_thinking_trap_30),
 		cmocka_unit_test(test_marker_skips_thinking_trap_30),
 		cmocka_unit_test(test_bridge_between_tool_and_user),
 		cmocka_unit_test(test_head_len_counts_all_but_messages),
