@@ -119,7 +119,7 @@ static void release_agent(struct agent *a)
 	view_release(&a->view);
 	conversation_release(&a->conversation);
 	buf_release(&a->body);
-	settings_free(a->settings);
+	agent_settings_free(a->settings);
 }
 
 /* W2: a fixed part above half of what there is leaves no room to work in. */
@@ -218,7 +218,7 @@ static int take_start(struct agent *a, struct err *err)
 	const struct buf *start = waiter_start(a->waiter);
 	AUTO_FREE char *name = NULL;
 
-	if (settings_parse(buf_str(start), start->len, &a->settings, err) < 0)
+	if (agent_settings_parse(buf_str(start), start->len, &a->settings, err) < 0)
 		return -1;
 	waiter_drop_start(a->waiter);
 	name = mem_printf("agent %s", a->settings->agent);

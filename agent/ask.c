@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define ASK_RETRIES 3
+#define ASK_RETRIES   3
+#define SSE_PER_TOKEN 80 /* bytes of a stream, of an answer whose usage is not known */
 
 /* One attempt; lives until its end came or the callers are freed (with the process). */
 struct attempt {
@@ -147,14 +148,14 @@ static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
 {
 	bool known = u && u->known;
 
-	channel_sendf(a->channel, FRAME_USAGE, NULL, 0,
-		      "\"req\":%lld,\"input\":%lld,\"cache_read\":%lld,\"cache_write\":%lld,"
-		      "\"output\":%lld,\"estimated\":%s,\"cache_write_1h\":%lld",
-		      (long long)req, (long long)(known ? u->input : r->estimate),
-		      (long long)(known ? u->cache_read : 0),
-		      (long long)(known ? u->cache_write : 0),
-		      (long long)(known ? u->output : MIN(received / 4, r->max_tokens)),
-		      known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
+	channel_sendf(
+		a->channel, FRAME_USAGE, NULL, 0,
+		"\"req\":%lld,\"input\":%lld,\"cache_read\":%lld,\"cache_write\":%lld,"
+		"\"output\":%lld,\"estimated\":%s,\"cache_write_1h\":%lld",
+		(long long)req, (long long)(known ? u->input : r->estimate),
+		(long long)(known ? u->cache_read : 0), (long long)(known ? u->cache_write : 0),
+		(long long)(known ? u->output : MIN(received / SSE_PER_TOKEN + 1, r->max_tokens)),
+		known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
 }
 
 static int64_t start_call(struct agent *a, const struct ask_result *r, const char *beta,

@@ -14,9 +14,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define MESSAGE_OVERHEAD 4 /* role and separators */
-#define BLOCK_OVERHEAD	 8 /* ids and names of a call or a result */
-#define PINNED_LEAST  2048 /* no server has a smaller window; a made-up usage may be smaller */
+#define MESSAGE_OVERHEAD 4    /* role and separators */
+#define BLOCK_OVERHEAD	 8    /* ids and names of a call or a result */
+#define PINNED_LEAST	 2048 /* no server has a smaller window; a made-up usage may be smaller */
 #define PINNED_ENOUGH	 3
 
 static const char *const category_names[LEDGER_CATEGORIES] = {
@@ -210,8 +210,8 @@ void ledger_answer(struct ledger *ledger, struct message *m, const struct model_
 	}
 	watch_pinned(ledger, prompt, prompt + usage->output);
 	if (ledger->pinned_times || prompt < ledger->text_bytes / 8) {
-		/* The figure is not about what was sent (X8: no text has 8 bytes a token): our own count
-		 * stays, else a server that makes figures up leads into an overflow. */
+		/* The figure is not about what was sent (X8: no text has 8 bytes a token): our own
+		 * count stays, else a server that makes figures up leads into an overflow. */
 		if (m)
 			ledger_add(ledger, m);
 		return;

@@ -284,28 +284,28 @@ static int settings_read(struct agent_settings *s, struct err *err)
 	return read_model(s, err);
 }
 
-int settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err)
+int agent_settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err)
 {
 	struct agent_settings *s = mem_alloc(sizeof(*s));
 
 	if (json_parse(bytes, n, &s->doc, err) < 0) {
 		err_prefix(err, "start document");
-		settings_free(s);
+		agent_settings_free(s);
 		return -1;
 	}
 	if (!json_object_is_type(s->doc, json_type_object)) {
-		settings_free(s);
+		agent_settings_free(s);
 		return err_set(err, ERR_INVALID, "start document: it must be an object");
 	}
 	if (settings_read(s, err) < 0) {
-		settings_free(s);
+		agent_settings_free(s);
 		return err_prefix(err, "start document");
 	}
 	*ret = s;
 	return 0;
 }
 
-void settings_free(struct agent_settings *settings)
+void agent_settings_free(struct agent_settings *settings)
 {
 	if (!settings)
 		return;

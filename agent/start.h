@@ -62,7 +62,7 @@ struct agent_settings {
 
 /* Parses and checks the document. ERR_INVALID names the field; ERR_USAGE if the model's window is
  * not known. *ret is owned by the caller. */
-int settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err);
-void settings_free(struct agent_settings *settings); /* NULL allowed */
+int agent_settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err);
+void agent_settings_free(struct agent_settings *settings); /* NULL allowed */
 
 #endif

@@ -63,10 +63,10 @@ struct transcript_stats {
 			   */
 };
 
-/* Rebuilds a conversation that passes the validator, whatever the file holds: a call without result
- * gets an error result that says that its outcome is unknown (trap 142), a result without its call
- * is dropped. `conversation` must be empty. ERR_NOT_FOUND, ERR_IO; ERR_INVALID if no message is
- * left. */
+/* Rebuilds a conversation that passes the validator (where it ends with an answer: once a user
+ * message follows), whatever the file holds: a call without result gets an error result that says
+ * that its outcome is unknown (trap 142), a result without its call is dropped. `conversation` must
+ * be empty. ERR_NOT_FOUND, ERR_IO; ERR_INVALID if no message is left. */
 int transcript_load(const char *path, struct conversation *conversation,
 		    struct transcript_stats *ret_stats, struct err *err);
 

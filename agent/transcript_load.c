@@ -14,6 +14,10 @@
 
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 
+/* Numbers beyond these were not written by us. */
+#define UID_MAX	  ((uint64_t)1 << 40)
+#define ROUND_MAX ((int64_t)1 << 30)
+
 #define LOST_RESULT                                                                                \
 	"interrupted: the outcome of this call is unknown, it may have run in part; look before "  \
 	"you run it again"
@@ -76,43 +80,123 @@ static void take_assistant(struct loader *l, struct message *m)
 		append(l, m);
 }
 
-/* A copy of a user message without the results that answer no call of `call`. */
-static struct message *without_orphans(struct loader *l, struct message *m,
-				       const struct message *call)
+/* ---- what a message may hold ---- */
+
+static void block_release(struct block *b)
+{
+	free(b->id);
+	free(b->name);
+	free(b->text);
+	free(b->raw);
+}
+
+static bool is_named(const struct block *b)
+{
+	return b->id && *b->id && b->name && *b->name;
+}
+
+static const struct block *find_call(const struct message *m, const char *id)
+{
+	for (size_t i = 0; m && id && i < m->n_blocks; i++)
+		if (m->blocks[i].kind == BLOCK_TOOL_CALL && !strcmp(m->blocks[i].id, id))
+			return &m->blocks[i];
+	return NULL;
+}
+
+/* `before` is the message so far, of blocks that were kept. */
+static bool assistant_keeps(const struct message *before, const struct block *b)
+{
+	switch (b->kind) {
+	case BLOCK_TEXT: return b->text_len > 0;
+	case BLOCK_THINKING:
+	case BLOCK_OPAQUE: return true;
+	case BLOCK_TOOL_CALL: return is_named(b) && !find_call(before, b->id);
+	default: return false;
+	}
+}
+
+static void clean_assistant(struct loader *l, struct message *m)
+{
+	size_t n = m->n_blocks;
+
+	m->n_blocks = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct block b = m->blocks[i];
+
+		if (assistant_keeps(m, &b)) {
+			m->blocks[m->n_blocks++] = b;
+		} else {
+			block_release(&b);
+			l->stats->repaired++;
+		}
+	}
+}
+
+/* Moves a block to the end of `to`. */
+static void move_block(struct message *to, struct block *b)
+{
+	MEM_GROW(to->blocks, to->cap_blocks, to->n_blocks + 1);
+	to->blocks[to->n_blocks++] = *b;
+	*b = (struct block){.kind = BLOCK_TEXT};
+}
+
+static bool result_fits(const struct message *clean, const struct message *calls, struct block *b)
+{
+	const struct block *call = find_call(calls, b->id);
+
+	/* A second result of one call is the write of a second recoverer: the first counts. */
+	if (b->kind != BLOCK_TOOL_RESULT || !call || validate_find_result(clean, b->id))
+		return false;
+	if (!b->name)
+		b->name = mem_strdup(call->name);
+	if (!b->text_len) {
+		free(b->text);
+		b->text = mem_strdup("(no output)");
+		b->text_len = strlen(b->text);
+	}
+	b->is_error |= call->partial;
+	return true;
+}
+
+static void move_results(struct message *clean, const struct message *calls, struct message *m)
+{
+	for (size_t i = 0; i < m->n_blocks; i++) {
+		AUTO_FREE char *id = NULL;
+
+		if (!result_fits(clean, calls, &m->blocks[i]))
+			continue;
+		id = mem_strdup(m->blocks[i].id);
+		move_block(clean, &m->blocks[i]);
+		for (size_t k = i + 1; k < m->n_blocks && m->blocks[k].kind == BLOCK_IMAGE &&
+				       m->blocks[k].id && !strcmp(m->blocks[k].id, id);
+		     k++)
+			move_block(clean, &m->blocks[k]);
+	}
+}
+
+/* A user message of what fits: results that answer `calls` first, each with its images, then the
+ * rest. Frees `m`. */
+static struct message *clean_user(struct loader *l, struct message *m, const struct message *calls)
 {
 	struct message *clean = message_new(MESSAGE_USER);
 
-	for (size_t i = 0; i < m->n_blocks; i++) {
-		const struct block *b = &m->blocks[i];
-		bool known = !b->id;
-
-		for (size_t k = 0; !known && call && k < call->n_blocks; k++)
-			known = call->blocks[k].kind == BLOCK_TOOL_CALL &&
-				!strcmp(call->blocks[k].id, b->id);
-		/* A second result of one call is the write of a second recoverer: the first counts.
-		 */
-		if (known && b->kind == BLOCK_TOOL_RESULT && validate_find_result(clean, b->id))
-			known = false;
-		if (!known)
-			l->stats->repaired++;
-		else if (b->kind == BLOCK_TOOL_RESULT)
-			message_add_result(clean, b->id, b->name ? b->name : "tool",
-					   b->text_len ? b->text : "(no output)",
-					   b->text_len ? b->text_len : 11, b->is_error);
-		else if (b->kind == BLOCK_IMAGE)
-			message_add_image(clean, b->id, b->name, b->text, b->text_len);
-		else if (b->kind == BLOCK_TEXT)
-			message_add_text(clean, b->origin, b->text, b->text_len);
-	}
 	clean->round = m->round;
 	clean->uid = m->uid;
+	move_results(clean, calls, m);
+	for (size_t i = 0; i < m->n_blocks; i++) {
+		struct block *b = &m->blocks[i];
+
+		if ((b->kind == BLOCK_TEXT || b->kind == BLOCK_IMAGE) && b->text_len && !b->id)
+			move_block(clean, b);
+	}
+	l->stats->repaired += clean->n_blocks < m->n_blocks;
 	message_free(m);
 	return clean;
 }
 
 static void take_user(struct loader *l, struct message *m)
 {
-	m = settle_held(l, without_orphans(l, m, l->held));
+	m = settle_held(l, clean_user(l, m, l->held));
 	if (m->n_blocks)
 		append(l, m);
 	else
@@ -126,16 +210,25 @@ static int on_record(struct json_object *record, int64_t offset, void *arg)
 
 	if (strcmp(json_str(record, "type", ""), "message") != 0)
 		return 0;
-	if (message_from_json(record, &m, NULL) < 0 ||
-	    (m->role == MESSAGE_ASSISTANT && message_is_blank(m))) {
-		message_free(m);
+	if (message_from_json(record, &m, NULL) < 0) {
 		l->stats->repaired++;
 		return 0;
 	}
-	if (m->role == MESSAGE_ASSISTANT)
-		take_assistant(l, m);
-	else
+	if (m->uid > UID_MAX)
+		m->uid = 0;
+	if (m->round > ROUND_MAX)
+		m->round = 0;
+	if (m->role == MESSAGE_USER) {
 		take_user(l, m);
+		return 0;
+	}
+	clean_assistant(l, m);
+	if (message_is_blank(m)) {
+		message_free(m);
+		l->stats->repaired++;
+	} else {
+		take_assistant(l, m);
+	}
 	return 0;
 }
 

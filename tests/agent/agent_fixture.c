@@ -109,7 +109,7 @@ struct agent_settings *fixture_settings(const char *folder, const char *members)
 	struct agent_settings *settings = NULL;
 	struct err e = ERR_INIT;
 
-	if (settings_parse(text, strlen(text), &settings, &e) < 0)
+	if (agent_settings_parse(text, strlen(text), &settings, &e) < 0)
 		fail_msg("%s", e.message);
 	return settings;
 }

@@ -57,7 +57,7 @@ static void w10_opening_in_order(void **state)
 	assert_string_equal(m->blocks[2].text, "Fix the test.");
 	assert_string_equal(m->blocks[3].text, "shard 1 of 4");
 	message_free(m);
-	settings_free(s);
+	agent_settings_free(s);
 	fixture_remove(folder);
 }
 
@@ -71,7 +71,7 @@ static void x2_a_delegated_task_is_not_the_users(void **state)
 	conversation_append(&c, conversation_opening(s));
 	assert_null(conversation_user_word(&c, 0));
 	conversation_release(&c);
-	settings_free(s);
+	agent_settings_free(s);
 	fixture_remove(folder);
 }
 

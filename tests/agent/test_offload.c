@@ -32,7 +32,7 @@ static int teardown(void **state)
 {
 	offload_release(&offload);
 	ledger_release(&ledger);
-	settings_free(settings);
+	agent_settings_free(settings);
 	fixture_remove(folder);
 	return 0;
 }

@@ -36,7 +36,7 @@ static void a_whole_document(void **state)
 	assert_null(s->read_paths[0]);
 	assert_null(s->dir_git);
 	assert_int_equal(s->n_instructions, 1);
-	settings_free(s);
+	agent_settings_free(s);
 }
 
 static void refused(const char *members, const char *what)
@@ -45,7 +45,7 @@ static void refused(const char *members, const char *what)
 	struct agent_settings *s = NULL;
 	struct err e = ERR_INIT;
 
-	assert_int_equal(settings_parse(text, strlen(text), &s, &e), -1);
+	assert_int_equal(agent_settings_parse(text, strlen(text), &s, &e), -1);
 	assert_null(s);
 	if (!strstr(e.message, what))
 		fail_msg("'%s' does not name %s", e.message, what);
@@ -93,7 +93,7 @@ static void no_document_at_all(void **state)
 		struct agent_settings *s = NULL;
 		struct err e = ERR_INIT;
 
-		assert_int_equal(settings_parse(texts[i], strlen(texts[i]), &s, &e), -1);
+		assert_int_equal(agent_settings_parse(texts[i], strlen(texts[i]), &s, &e), -1);
 		assert_non_null(strstr(e.message, "start document"));
 	}
 }
