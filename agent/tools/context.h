@@ -20,6 +20,7 @@ struct tool_context {
 	struct roots roots;
 	struct file_states files;
 	struct job *jobs;     /* all that run, and ended background jobs; newest first */
+	unsigned last_start;  /* number of the newest command: its BATON_JOB */
 	unsigned last_job;    /* number of the newest background job */
 	unsigned last_output; /* number of the newest output file */
 	char **shell_env;     /* made at the first command */

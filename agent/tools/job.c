@@ -66,6 +66,7 @@ static struct job *job_new(struct tool_context *ctx, const struct job_start *sta
 	job->exit_code = -1;
 	job->check_ms = CHECK_MIN_MS;
 	job->started_ms = clock_mono_ms();
+	job->number = ++ctx->last_start;
 	if (start->background)
 		snprintf(job->id, sizeof(job->id), "j%u", ctx->last_job + 1);
 	return job;
@@ -240,6 +241,20 @@ void job_kill_now(struct tool_context *ctx, struct job *job)
 	job_wait_dead(ctx, job);
 }
 
+/* What a running job orphaned comes to us, the subreaper, and its death too. Leaders are left
+ * alone: their status is taken by job_collect. */
+static void reap_orphans(const struct tool_context *ctx)
+{
+	siginfo_t info = {0};
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+		for (const struct job *job = ctx->jobs; job; job = job->next)
+			if (job->running && job->pid == info.si_pid)
+				return;
+		waitpid(info.si_pid, NULL, WNOHANG);
+		info.si_pid = 0;
+	}
+}
+
 void jobs_collect(struct tool_context *ctx)
 {
 	for (struct job *job = ctx->jobs; job; job = job->next) {
@@ -247,6 +262,7 @@ void jobs_collect(struct tool_context *ctx)
 			job_check_size(ctx, job);
 		job_collect(ctx, job);
 	}
+	reap_orphans(ctx);
 }
 
 void jobs_end_all(struct tool_context *ctx)

@@ -17,11 +17,12 @@
 
 struct job {
 	struct job *next;
-	char id[16];   /* "j3"; "" in the foreground */
-	char *command; /* one printable line of it, for people */
-	char *output;  /* "results:shell-3.txt"; NULL: in memory, the disk is full */
-	int out_fd;    /* the file, opened by us, shared by stdout and stderr */
-	pid_t pid;     /* leader of its session and process group */
+	char id[16];	 /* "j3"; "" in the foreground */
+	unsigned number; /* its BATON_JOB: by it even what left its session is known */
+	char *command;	 /* one printable line of it, for people */
+	char *output;	 /* "results:shell-3.txt"; NULL: in memory, the disk is full */
+	int out_fd;	 /* the file, opened by us, shared by stdout and stderr */
+	pid_t pid;	 /* leader of its session and process group */
 	int pidfd;
 	int64_t started_ms, ended_ms;
 	int64_t check_ms;      /* pause between two looks at the output's size */

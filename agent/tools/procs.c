@@ -60,13 +60,13 @@ static void each_child(void (*on_child)(const struct proc *proc, void *arg), voi
 	closedir(dir);
 }
 
-static bool carries_job(pid_t pid, const char *id)
+static bool carries_number(pid_t pid, unsigned number)
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	AUTO_BUF struct buf environ_ = BUF_INIT_MAX(ENVIRON_MAX);
-	AUTO_FREE char *entry = mem_printf("BATON_JOB=%s", id);
+	AUTO_FREE char *entry = mem_printf("BATON_JOB=%u", number);
 	while (fd >= 0 && buf_read(&environ_, fd, 16 << 10) > 0)
 		;
 	size_t n = strlen(entry) + 1;
@@ -84,7 +84,7 @@ static void keep_child(const struct proc *proc, void *arg)
 	struct keeping *k = arg;
 	for (const struct job *job = k->jobs; job; job = job->next) {
 		if (!job->running || (proc->pid != job->pid && proc->session != job->pid &&
-				      !(job->id[0] && carries_job(proc->pid, job->id))))
+				      !carries_number(proc->pid, job->number)))
 			continue;
 		MEM_GROW(k->pids, k->cap, k->count + 1);
 		k->pids[k->count++] = proc->pid;

@@ -66,7 +66,7 @@ static int start_command(struct tool_context *ctx, const char *command, bool bac
 			 struct job **ret, struct err *err)
 {
 	struct words argv = {0}, envp = {0};
-	AUTO_FREE char *mark = mem_printf("BATON_JOB=j%u", ctx->last_job + 1);
+	AUTO_FREE char *mark = mem_printf("BATON_JOB=%u", ctx->last_start + 1);
 	char **env = shell_environment(ctx);
 	shell_add_box(ctx, &argv);
 	words_add(&argv, "/bin/bash");
@@ -74,8 +74,7 @@ static int start_command(struct tool_context *ctx, const char *command, bool bac
 	words_add(&argv, command);
 	for (size_t i = 0; env[i]; i++)
 		words_add(&envp, env[i]);
-	if (background)
-		words_add(&envp, mark);
+	words_add(&envp, mark);
 	struct job_start start = {
 		.argv = argv.items,
 		.envp = envp.items,

@@ -84,7 +84,7 @@ static const struct {
 } caches[] = {
 	{"XDG_CACHE_HOME", "xdg"}, {"npm_config_cache", "npm"}, {"YARN_CACHE_FOLDER", "yarn"},
 	{"GOCACHE", "go-build"},   {"GOMODCACHE", "go-mod"},	{"PIP_CACHE_DIR", "pip"},
-	{"CCACHE_DIR", "ccache"},  {"UV_CACHE_DIR", "uv"},	{"PYTHONPYCACHEPREFIX", "pycache"},
+	{"CCACHE_DIR", "ccache"},  {"UV_CACHE_DIR", "uv"},
 };
 
 /* Takes out what a pattern in pass_env let through: no GIT_* but our own. */

@@ -105,7 +105,7 @@ static void test_foreground_spares_running_jobs(void **state)
 {
 	struct fixture *f = *state;
 	call(f, "shell",
-	     "{'command':'export MARK=spare-%d; setsid sleep 300 & disown; (sleep 300 &); touch "
+	     "{'command':'export MARK=spare-%d; (setsid sleep 300 &); (sleep 300 &); touch "
 	     "up; sleep 300',"
 	     "'background':true}",
 	     (int)getpid());
@@ -118,6 +118,47 @@ static void test_foreground_spares_running_jobs(void **state)
 	assert_int_equal(count_marked(mark), 3);
 	call(f, "job", "{'action':'kill','id':'j1'}");
 	assert_int_equal(count_marked(mark), 0);
+}
+
+/* A job that ends while a foreground call runs takes nothing of that call with it. */
+static void test_end_of_a_job_spares_the_foreground(void **state)
+{
+	struct fixture *f = *state;
+	call(f, "shell",
+	     "{'command':'echo $$ > bg; until [ -e fg ]; do sleep 0.01; done','background':true}");
+	call(f, "shell",
+	     "{'command':'(setsid bash -c \\u0027echo $$ > helper; sleep 300\\u0027 &); "
+	     "until [ -s helper -a -s bg ]; do sleep 0.01; done; touch fg; "
+	     "while kill -0 $(cat bg) 2>/dev/null; do sleep 0.01; done; kill -0 $(cat helper) && "
+	     "echo alive'}");
+	assert_ok(f);
+	assert_says(f, "alive\n");
+	assert_says(f, "still ran");
+}
+
+static bool no_zombie(void *arg)
+{
+	call(arg, "job", "{'action':'list'}");
+	return count_zombies() == 0;
+}
+
+static bool is_up(void *arg)
+{
+	struct fixture *f = arg;
+	AUTO_FREE char *up = in_tree(f, "up");
+	return access(up, F_OK) == 0;
+}
+
+/* Trap 104: what a long job orphans is reaped while it runs. */
+static void test_trap_104_orphans_of_a_job_are_reaped(void **state)
+{
+	struct fixture *f = *state;
+	call(f, "shell",
+	     "{'command':'for i in 1 2 3; do (true & true &); done; touch up; sleep "
+	     "300','background':true}");
+	assert_true(wait_until(is_up, f));
+	assert_true(wait_until(no_zombie, f));
+	assert_int_equal(tool_context_running_jobs(f->ctx), 1);
 }
 
 static void test_jobs_die_with_the_context(void **state)
@@ -180,6 +221,8 @@ int main(void)
 		T(test_poll_shows_what_is_new),
 		T(test_kill_ends_all_of_it),
 		T(test_foreground_spares_running_jobs),
+		T(test_end_of_a_job_spares_the_foreground),
+		T(test_trap_104_orphans_of_a_job_are_reaped),
 		T(test_jobs_die_with_the_context),
 		T(test_unknown_job_and_empty_list),
 		T(test_output_bound_holds_for_jobs),

@@ -159,7 +159,13 @@ static void test_symlinks_inside(void **state)
 {
 	struct fixture *f = *state;
 	AUTO_FREE char *link = in_tree(f, "link");
+	AUTO_FREE char *absolute = in_tree(f, "absolute");
+	AUTO_FREE char *real = in_tree(f, "real");
 	puts_file(f, "real", "inside\n");
+	/* RESOLVE_BENEATH: an absolute symlink is refused even if it leads back in. */
+	assert_int_equal(symlink(real, absolute), 0);
+	call(f, "read", "{'path':'absolute'}");
+	assert_error(f);
 	assert_int_equal(symlink("real", link), 0);
 	call(f, "read", "{'path':'link'}");
 	if (f->ctx->roots.by_component) {
@@ -204,6 +210,8 @@ static void test_symlink_race(void **state)
 		f->result.is_error ? refused++ : seen++;
 		call(f, "write", "{'path':'dir/a.c','content':'mine\\n'}");
 		call(f, "write", "{'path':'dir/new/b.c','content':'x'}");
+		call(f, "grep", "{'pattern':'checkout'}");
+		assert_says_not(f, "main checkout");
 	}
 	__atomic_store_n(&s.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
