@@ -129,8 +129,10 @@ int checkout_in_process(const struct repo *repo, const char *commit, const char 
 	if (rc == 0)
 		rc = git_commit_lookup(&c, private, &oid);
 	opts.checkout_strategy = GIT_CHECKOUT_FORCE;
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 0); /* an index is not worth a sync */
 	if (rc == 0)
 		rc = git_checkout_tree(private, (git_object *)c, &opts);
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
 	const git_error *why = rc < 0 ? git_error_last() : NULL;
 	if (rc < 0)
 		err_set(err, ERR_IO, "cannot check out %s: %s", commit,

@@ -86,7 +86,7 @@ static int make_folder(const struct work *work, struct json_object *answer, bool
 	AUTO_FREE char *above = file_dir(work->worktree);
 	AUTO_FREE char *git_file = file_join(work->worktree, ".git");
 
-	if (!file_is_dir(above) && file_mkdirs(above, 0700, err) < 0)
+	if (disk_mkdirs(above, err) < 0)
 		return -1;
 	if (mkdir(work->worktree, 0700) < 0) {
 		if (errno != EEXIST)

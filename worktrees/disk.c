@@ -109,6 +109,20 @@ int disk_remove(const char *path, struct err *err)
 	return file_remove_tree(path, err);
 }
 
+int disk_mkdirs(const char *path, struct err *err)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return err_sys(err, "cannot make '%s'", path);
+	AUTO_FREE char *above = file_dir(path);
+	if (disk_mkdirs(above, err) < 0)
+		return -1;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_sys(err, "cannot make '%s'", path);
+	return 0;
+}
+
 char *disk_free_name(const char *path, const char *suffix)
 {
 	struct stat st;

@@ -29,6 +29,10 @@ void disk_quote(struct buf *out, const char *path);
 /* Removes a tree that is ours, missing is fine. */
 int disk_remove(const char *path, struct err *err);
 
+/* Makes a folder and those above it, mode 0700, without the syncs of file_mkdirs: for what is worth
+ * nothing after a power cut. */
+int disk_mkdirs(const char *path, struct err *err);
+
 /* A name beside `path` that does not exist yet: path + suffix + number. Caller frees. */
 char *disk_free_name(const char *path, const char *suffix);
 

@@ -1,13 +1,17 @@
 /*
  * git.h - the one place that runs the git program.
  *
- * No git of baton's ever discovers a repository: GIT_DIR is always given, and the environment is
- * built from nothing. Three scopes exist: GIT_USER   the user's repository with the user's
- * configuration. Never with a worktree or index that a box could write. GIT_PLAIN  baton's own git
- * dir: no hooks, no filter drivers, no refs; line ends and attributes as git applies them. The only
- * scope that may meet an agent's worktree, with GIT_RAW. GIT_RAW    the same, with an
- * info/attributes that takes every file byte by byte. In all of them fsmonitor, hooks, automatic
- * gc, credential helpers, prompts and transports are off.
+ * No git of baton's ever discovers a repository (but the first, from the user's folder): GIT_DIR is
+ * given, and the environment is built from nothing. Three scopes exist:
+ *
+ * - GIT_USER: the user's repository with the user's configuration. Never with a worktree or index
+ *   that a box could write.
+ * - GIT_PLAIN: baton's own git dir: no hooks, no filter drivers, no refs; line ends and attributes
+ *   as git applies them. With GIT_RAW the only scope that may meet an agent's worktree.
+ * - GIT_RAW: the same, with an info/attributes that takes every file byte by byte.
+ *
+ * In all of them fsmonitor, hooks, automatic gc, credential helpers, prompts and transports are
+ * off.
  */
 #ifndef BATON_WORKTREES_GIT_H
 #define BATON_WORKTREES_GIT_H

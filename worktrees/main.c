@@ -30,6 +30,8 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGPIPE, &ignore, NULL);
 	git_libgit2_init();
+	/* Refs are synced; asked for when a repository is opened, so before the first one. */
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
 	git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, ARRAY_SIZE(extensions));
 	int rc = service_run(CHANNEL_FD, &err);
 	if (rc < 0)

@@ -41,7 +41,7 @@ static int make_folders(const struct work *work, struct err *err)
 	AUTO_FREE char *ref_dir = file_dir(ref);
 	AUTO_FREE char *above = file_dir(work->git_dir);
 
-	if (!file_is_dir(above) && file_mkdirs(above, 0700, err) < 0)
+	if (disk_mkdirs(above, err) < 0)
 		return -1;
 	if (mkdir(work->git_dir, 0700) < 0)
 		return err_sys(err, "cannot make '%s'", work->git_dir);
@@ -51,15 +51,7 @@ static int make_folders(const struct work *work, struct err *err)
 		if (mkdir(folder, 0700) < 0)
 			return err_sys(err, "cannot make '%s'", folder);
 	}
-	/* Not file_mkdirs: it syncs, and these folders are worth nothing before the agent's first
-	 * commit. */
-	for (char *slash = ref + strlen(work->git_dir) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		if (mkdir(ref, 0700) < 0 && errno != EEXIST)
-			return err_sys(err, "cannot make '%s'", ref);
-		*slash = '/';
-	}
-	return 0;
+	return disk_mkdirs(ref_dir, err);
 }
 
 static int write_refs(const struct work *work, struct err *err)
@@ -73,7 +65,7 @@ static int write_refs(const struct work *work, struct err *err)
 		free(prefix);
 		prefix = mem_strdup(work->head_ref);
 	}
-	if (repo_packed_refs(work->repo, prefix, &text, err) < 0 ||
+	if (repo_packed_refs(work->repo->refs, work->repo, prefix, &text, err) < 0 ||
 	    put(work, "packed-refs", &text, err) < 0)
 		return -1;
 	buf_clear(&text);

@@ -126,9 +126,10 @@ static int locate(struct repo *repo, const char *path, struct err *err)
 		fill_from_handle(repo, handle);
 		return 0;
 	}
-	if (rc == GIT_EOWNER)
-		return denied(path, err);
-	if (rc == GIT_ENOTFOUND)
+	/* libgit2 1.5.1 says "not found" also when it only lacks the setting safe.directory: unless
+	 * it looked for a repository and found none, git has the last word. */
+	const git_error *why = git_error_last();
+	if (rc == GIT_ENOTFOUND && why && strstr(why->message, "could not find repository"))
 		return err_set(err, ERR_NOT_FOUND, "no git repository at '%s' or above it", path);
 	return fill_from_program(repo, path, err);
 }
@@ -151,6 +152,7 @@ int repo_open(const char *path, const char *git, struct repo **ret, struct err *
 	struct repo *repo = mem_alloc(sizeof(*repo));
 
 	repo->git = mem_strdup(git);
+	repo->refs = mem_alloc(sizeof(*repo->refs));
 	if (refuse_own_worktree(path, err) < 0 || locate(repo, path, err) < 0) {
 		repo_free(repo);
 		return -1;
@@ -169,6 +171,9 @@ void repo_free(struct repo *repo)
 	if (!repo)
 		return;
 	git_repository_free(repo->handle);
+	free(repo->refs->text);
+	free(repo->refs->prefix);
+	free(repo->refs);
 	free(repo->git);
 	free(repo->common_dir);
 	free(repo->git_dir);

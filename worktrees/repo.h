@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -19,6 +20,11 @@
 #include "worktrees/hostile.h"
 
 struct git_repository;
+
+struct repo_refs_cache {
+	char *text, *prefix;
+	int64_t made_ms;
+};
 
 struct repo {
 	char *git;	  /* the program */
@@ -35,6 +41,7 @@ struct repo {
 	char *config, *drivers;	      /* parts of the user's configuration, see repo_config.h */
 	char *user_name, *user_email; /* NULL if not configured */
 	struct git_repository *handle;
+	struct repo_refs_cache *refs; /* the one thing that changes after opening */
 };
 
 /* ERR_NOT_FOUND: no repository there. ERR_DENIED: owned by somebody else and not marked safe (trap
@@ -71,9 +78,9 @@ int repo_root_file(const struct repo *repo, const char *commit, const char *name
 struct json_object *repo_instructions(const struct repo *repo, const char *commit);
 
 /* The refs that a private repository starts with, as the text of a packed-refs file: all of the
- * user's but the stash and baton's own. */
-int repo_packed_refs(const struct repo *repo, const char *own_prefix, struct buf *out,
-		     struct err *err);
+ * user's but the stash and baton's own (at most two seconds old). */
+int repo_packed_refs(struct repo_refs_cache *cache, const struct repo *repo, const char *own_prefix,
+		     struct buf *out, struct err *err);
 
 /* What discover tells beyond the fields above: head, head_ref, tracked, dirty, submodules. */
 int repo_describe(const struct repo *repo, struct json_object *answer, struct err *err);

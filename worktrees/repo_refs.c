@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worktrees/git.h"
@@ -147,8 +148,9 @@ int repo_make_refs(const struct repo *repo, const char *const refs[], const char
 
 	if (!repo->handle)
 		return make_by_program(repo, refs, oids, count, err);
-	mode_t mask = umask(repo->mode ? ~repo->mode & 066 : 022);
-	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+	/* Readable for those who can read the repository, searchable folders with it. */
+	mode_t closed = repo->mode ? ~repo->mode & 066 : 022;
+	mode_t mask = umask(closed | (closed & 044) >> 2);
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		int rc = git_oid_fromstr(&oid, oids[i]);
@@ -162,7 +164,6 @@ int repo_make_refs(const struct repo *repo, const char *const refs[], const char
 			git_reference_remove(repo->handle, refs[i]);
 		break;
 	}
-	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 0);
 	umask(mask);
 	return result;
 }
@@ -243,11 +244,28 @@ static int packed_by_program(const struct repo *repo, const char *own_prefix, st
 	return 0;
 }
 
-int repo_packed_refs(const struct repo *repo, const char *own_prefix, struct buf *out,
-		     struct err *err)
+#define REFS_FRESH_MS 2000
+
+/* Sixteen worktrees that are asked for at once would list all refs, with the growing number of
+ * their own, sixteen times; so the list is kept for a moment. */
+int repo_packed_refs(struct repo_refs_cache *cache, const struct repo *repo, const char *own_prefix,
+		     struct buf *out, struct err *err)
 {
-	/* Without "sorted" git sorts on reading; without "peeled" it peels when asked. */
-	buf_adds(out, "# pack-refs with:\n");
-	return repo->handle ? packed_by_handle(repo, own_prefix, out, err)
-			    : packed_by_program(repo, own_prefix, out, err);
+	int64_t now = clock_mono_ms();
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (!cache->text || now - cache->made_ms > REFS_FRESH_MS ||
+	    strcmp(cache->prefix, own_prefix) != 0) {
+		/* Without "sorted" git sorts on reading; without "peeled" it peels when asked. */
+		buf_adds(&text, "# pack-refs with:\n");
+		int rc = repo->handle ? packed_by_handle(repo, own_prefix, &text, err)
+				      : packed_by_program(repo, own_prefix, &text, err);
+		if (rc < 0)
+			return -1;
+		free(cache->text);
+		free(cache->prefix);
+		*cache = (struct repo_refs_cache){
+			.text = buf_take(&text), .prefix = mem_strdup(own_prefix), .made_ms = now};
+	}
+	return buf_adds(out, cache->text);
 }
