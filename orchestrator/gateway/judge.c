@@ -49,7 +49,7 @@ static void judge_fault(const struct transfer_result *r, const struct provider *
 		r->fault != FAULT_TRUST && r->fault != FAULT_SETUP && r->fault != FAULT_PROXY;
 	j->stalled = r->fault == FAULT_STALLED;
 	j->unreached = r->fault == FAULT_CONNECT;
-	j->immediate = r->fault == FAULT_BROKEN && r->status == 0 && r->reused;
+	j->immediate = r->stale;
 	if (r->fault == FAULT_NONE)
 		set_message(j, mem_printf("%s: the answer broke off before its end", host));
 	else

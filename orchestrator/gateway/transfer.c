@@ -83,6 +83,7 @@ static void finish(struct transfer *t)
 	curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
 	t->r.http = version == CURL_HTTP_VERSION_2_0 ? 2 : version ? 1 : 0;
 	t->r.reused = t->connected && connects == 0;
+	t->r.stale |= t->r.fault == FAULT_BROKEN && t->r.status == 0 && t->r.reused;
 	t->r.stream = t->body == BODY_STREAM;
 	transport_remove(t->transport, t->easy);
 	if (t->r.stream && t->r.fault == FAULT_NONE && watch_end(&t->r.watch, NULL))
@@ -123,6 +124,7 @@ void transfer_finished(void *transfer, int code)
 	if (code != CURLE_OK && !ours) {
 		const char *text = *t->errors ? t->errors : curl_easy_strerror((CURLcode)code);
 		describe(t, fault_of(t, (CURLcode)code), text);
+		t->r.stale = code == CURLE_SEND_FAIL_REWIND || code == CURLE_ABORTED_BY_CALLBACK;
 	}
 	finish(t);
 }
@@ -286,10 +288,14 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 	return n;
 }
 
-/* The connection stands and the request goes out now: from here on the server is waited for. */
+/* The connection stands and the request goes out now: from here on the server is waited for. When
+ * an old connection turns out to be dead, curl tries a new one by itself; with a body that is
+ * partly gone that cannot work. */
 static int on_connected(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
 	struct transfer *t = arg;
+	if (t->sent > 0)
+		return CURL_PREREQFUNC_ABORT;
 	t->connected = true;
 	watch_server(t);
 	return CURL_PREREQFUNC_OK;

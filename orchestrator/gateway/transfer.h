@@ -50,6 +50,7 @@ struct transfer_result {
 	int64_t bytes;		  /* of the answer's body */
 	int64_t first_content_ms; /* monotonic time of the first content, -1: none came */
 	bool reused;		  /* on a connection that had served before */
+	bool stale;		  /* that connection was dead, no byte of an answer came */
 	int http;		  /* 1 or 2; 0: no response */
 };
 

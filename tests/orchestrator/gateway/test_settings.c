@@ -83,8 +83,7 @@ static void test_refusals(void **state)
 		"[{\"base_url\":\"https://a\"}]",
 		"[{\"name\":\"a\",\"base_url\":\"file:///etc/passwd\"}]",
 		"[{\"name\":\"a\",\"base_url\":\"https://a\",\"auth\":\"magic\"}]",
-		"[{\"name\":\"a\",\"base_url\":\"https://a\",\"headers\":{\"x\":\"1\\r\\nHost: "
-		"b\"}}]",
+		"[{\"name\":\"a\",\"base_url\":\"https://a\",\"headers\":{\"x\":\"1\\nb\"}}]",
 		"[{\"name\":\"a\",\"base_url\":\"https://a\",\"key\":\"torn\"}]",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
