@@ -174,7 +174,7 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 }
 
 /* The commit is made by baton-git; the agent goes on when it is there. */
-static void on_checkpoint_done(void *arg, struct json_object *answer, const struct err *failure)
+static void on_checkpoint_done(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct ack *ack = arg;
 	struct agent_record *agent = ack->agent;
@@ -192,7 +192,7 @@ static int on_checkpoint(struct agent_record *agent, const struct frame *frame, 
 
 	if (body_object(frame, &body, err) < 0)
 		return -1;
-	if (agent->view || !agent->run->git_client) {
+	if (agent->view) {
 		ack_later(agent, call);
 		return 0;
 	}

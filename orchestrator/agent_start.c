@@ -22,7 +22,6 @@ struct json_object *agent_git_entry(const struct agent_record *agent)
 {
 	struct json_object *entry = json_object_new_object();
 
-	json_set_str(entry, "path", agent->run->toplevel);
 	json_set_str(entry, "run", agent->run->id);
 	json_set_str(entry, "agent", agent->name);
 	json_set_str(entry, "branch", agent->branch);
@@ -73,7 +72,7 @@ static void on_setup_done(struct agent_record *agent, const char *failure)
 	agent_fail(agent, failure);
 }
 
-static void on_worktree(void *arg, struct json_object *answer, const struct err *failure)
+static void on_worktree(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 	struct run *run = agent->run;
@@ -98,14 +97,8 @@ static void on_worktree(void *arg, struct json_object *answer, const struct err 
 void agent_make_worktree(struct agent_record *agent)
 {
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
-	struct err err = ERR_INIT;
 
 	agent->setup_pending = settings_str(agent->run->settings, OPT_SETUP) != NULL;
-	if (!agent->run->git_client) {
-		err_set(&err, ERR_CLOSED, "the worktree service is gone");
-		on_worktree(agent, NULL, &err);
-		return;
-	}
 	json_set_bool(request, "setup_submodules", true);
 	git_client_call(agent->run->git_client, "create", request, on_worktree, agent);
 }
@@ -139,6 +132,8 @@ static const char *document_network(const struct agent_record *agent)
 
 static struct json_object *document_role(const struct agent_record *agent)
 {
+	static const char *const all_tools[] = {"read",	 "write", "edit",   "glob", "grep",
+						"shell", "job",	  "report", NULL};
 	const struct role *role = agent->role;
 	const struct settings *s = agent->run->settings;
 	struct json_object *doc = json_object_new_object();
@@ -146,7 +141,7 @@ static struct json_object *document_role(const struct agent_record *agent)
 
 	json_set_str(doc, "name", role->name);
 	json_set_str(doc, "prompt", role->prompt);
-	json_set(doc, "tools", role->tools ? strings((const char *const *)role->tools) : NULL);
+	json_set(doc, "tools", strings(role->tools ? (const char *const *)role->tools : all_tools));
 	json_set_bool(doc, "write", role->write && !agent->view);
 	json_set_str(doc, "network", document_network(agent));
 	json_set_str(doc, "effort", effort);

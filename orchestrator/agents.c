@@ -145,7 +145,8 @@ static int agent_make_dirs(struct agent_record *agent, struct err *err)
 		if (file_mkdirs(path, 0700, err) < 0)
 			return -1;
 	}
-	return 0;
+	AUTO_FREE char *cache = file_join(agent->dir, "cache");
+	return file_mkdirs(cache, 0700, err);
 }
 
 static int agent_spawn_process(struct agent_record *agent, struct err *err)

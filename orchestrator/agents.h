@@ -22,7 +22,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "orchestrator/budget.h"
+#include "orchestrator/run_budget.h"
 #include "orchestrator/role.h"
 
 struct child;

@@ -15,8 +15,9 @@
 #include "base/memory.h"
 #include "orchestrator/run.h"
 
-#define BYTES_PER_TOKEN 4 /* of an answer that ended without usage; SSE framing is about 20 to 1   \
-			   */
+#define BYTES_PER_TOKEN                                                                            \
+	4 /* of an answer that ended without usage; SSE framing is about 20 to 1                   \
+	   */
 #define SSE_OVERHEAD 20
 
 static struct agent_call *call_by_req(struct agent_record *agent, int64_t req)
@@ -54,12 +55,12 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 	struct budget_usage before = agent->usage;
 
 	if (call->bytes_down == 0) {
-		budget_release(&run->budget, &call->reservation);
+		run_budget_release(&run->budget, &call->reservation);
 		return;
 	}
 	int64_t output = call->bytes_down / (BYTES_PER_TOKEN * SSE_OVERHEAD) + 1;
-	budget_settle(&run->budget, &call->reservation, run->model, call->estimate, 0, 0, output,
-		      true, &agent->usage);
+	run_budget_settle(&run->budget, &call->reservation, run->model, call->estimate, 0, 0,
+			  output, true, &agent->usage);
 	journal_settled(agent, call->req, &before, true);
 }
 
@@ -70,8 +71,8 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	struct agent_call *call = call_by_req(agent, entry->req);
 	int64_t affordable = 0;
 
-	switch (budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
-			       &call->reservation, &affordable)) {
+	switch (run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+				   &call->reservation, &affordable)) {
 	case BUDGET_OK:
 		journal_add(run->journal, run->budget.max_cost >= 0 || run->budget.max_tokens > 0,
 			    "call.reserved", "agent:s req:i tokens:i cost:d", agent->name,
@@ -128,13 +129,27 @@ static int on_usage(struct agent_record *agent, const struct frame *frame, struc
 	if (!call)
 		return 0; /* settled by estimate already */
 	int64_t output = json_i64(h, "output", 0);
-	budget_settle(&run->budget, &call->reservation, run->model, json_i64(h, "input", 0),
-		      json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0), output,
-		      json_flag(h, "estimated", false), &agent->usage);
+	run_budget_settle(&run->budget, &call->reservation, run->model, json_i64(h, "input", 0),
+			  json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0), output,
+			  json_flag(h, "estimated", false), &agent->usage);
 	journal_settled(agent, call->req, &before, json_flag(h, "estimated", false));
 	call_forget(agent, call);
 	calls_retry_held(run);
 	return 0;
+}
+
+/* The relay answers a cancel itself and closes the entry: settle what the attempt cost before that.
+ */
+static void settle_cancelled(struct agent_record *agent, int64_t req)
+{
+	struct call_entry *entry = call_relay_find(agent->run->relay, agent->child->channel, req);
+	struct agent_call *call = call_by_req(agent, req);
+
+	if (!entry || !call)
+		return;
+	call->bytes_down = entry->bytes_down;
+	settle_by_estimate(agent, call);
+	call_forget(agent, call);
 }
 
 int calls_from_agent(struct agent_record *agent, const struct frame *frame, struct err *err)
@@ -142,6 +157,9 @@ int calls_from_agent(struct agent_record *agent, const struct frame *frame, stru
 	switch (frame->type) {
 	case FRAME_REQUEST: return on_request(agent, frame, err);
 	case FRAME_USAGE: return on_usage(agent, frame, err);
+	case FRAME_CANCEL:
+		settle_cancelled(agent, json_i64(frame->header, "req", 0));
+		return call_relay_from_agent(agent->run->relay, agent->child->channel, frame, err);
 	default: return call_relay_from_agent(agent->run->relay, agent->child->channel, frame, err);
 	}
 }
@@ -174,8 +192,8 @@ static void call_again(struct agent_record *agent, struct call_entry *entry)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	if (!call->reservation.open &&
-	    budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
-			   &call->reservation, &affordable) != BUDGET_OK) {
+	    run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+			       &call->reservation, &affordable) != BUDGET_OK) {
 		call_forget(agent, call);
 		call_relay_refuse(run->relay, entry, CALL_BUDGET,
 				  "the run's budget does not cover another attempt of this call");
@@ -227,8 +245,26 @@ static void on_lost_call(struct call_entry *entry, void *arg)
 	call_forget(agent, call);
 }
 
+/* The attempt that died with the gateway is booked, and the next one is reserved anew. */
+static void settle_dead_attempt(struct call_entry *entry, void *arg)
+{
+	struct agent_record *agent = entry->peer;
+	struct agent_call *call = call_by_req(agent, entry->req);
+	struct run *run = arg;
+	int64_t affordable;
+
+	if (!call || call->over || !call->reservation.open)
+		return;
+	call->bytes_down = entry->bytes_down;
+	settle_by_estimate(agent, call);
+	/* If the budget does not cover it, the attempt is made all the same: at most one a call. */
+	run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+			   &call->reservation, &affordable);
+}
+
 void calls_gateway_died(struct run *run)
 {
+	call_relay_each(run->relay, settle_dead_attempt, run);
 	call_relay_gateway_died(run->relay, on_lost_call, run);
 }
 

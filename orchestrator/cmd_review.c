@@ -169,7 +169,7 @@ static void start_reviewers(struct review *review)
 	agents_pump(review->run);
 }
 
-static void on_view(void *arg, struct json_object *answer, const struct err *failure)
+static void on_view(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct review *review = arg;
 
@@ -179,7 +179,7 @@ static void on_view(void *arg, struct json_object *answer, const struct err *fai
 		start_reviewers(review);
 }
 
-static void on_range(void *arg, struct json_object *answer, const struct err *failure)
+static void on_range(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct review *review = arg;
 	struct run *run = review->run;
@@ -238,7 +238,7 @@ static enum exit_status review_status(const struct review *review)
 	return review->n_lost > 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static void on_view_removed(void *arg, struct json_object *answer, const struct err *failure)
+static void on_view_removed(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct review *review = arg;
 
@@ -253,7 +253,7 @@ static void review_end(struct review *review)
 	AUTO_JSON struct json_object *request = json_object_new_object();
 
 	review->phase = PHASE_OVER;
-	if (!review->view || !review->run->git_client) {
+	if (!review->view) {
 		run_finish(review->run, review_status(review), NULL);
 		return;
 	}

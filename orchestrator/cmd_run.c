@@ -80,7 +80,7 @@ static void queue_agent(struct run *run, const char *base)
 	agents_pump(run);
 }
 
-static void on_base(void *arg, struct json_object *answer, const struct err *failure)
+static void on_base(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct run *run = arg;
 
@@ -90,7 +90,7 @@ static void on_base(void *arg, struct json_object *answer, const struct err *fai
 		queue_agent(run, json_str(answer, "commit", NULL));
 }
 
-static void on_prefix(void *arg, struct json_object *answer, const struct err *failure)
+static void on_prefix(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct run *run = arg;
 	AUTO_JSON struct json_object *request = json_object_new_object();

@@ -43,17 +43,10 @@ static void collect_keep(struct agent_record *agent, const char *step, const cha
 static void git_step(struct agent_record *agent, const char *op, struct json_object *request,
 		     git_done_fn fn)
 {
-	struct err gone = ERR_INIT;
-
-	if (!agent->run->git_client) {
-		err_set(&gone, ERR_CLOSED, "the worktree service is gone");
-		fn(agent, NULL, &gone);
-		return;
-	}
 	git_client_call(agent->run->git_client, op, request, fn, agent);
 }
 
-static void on_removed(void *arg, struct json_object *answer, const struct err *failure)
+static void on_removed(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 
@@ -83,7 +76,7 @@ static void maybe_remove(struct agent_record *agent)
 	git_step(agent, "remove", request, on_removed);
 }
 
-static void on_diff(void *arg, struct json_object *answer, const struct err *failure)
+static void on_diff(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 
@@ -94,7 +87,7 @@ static void on_diff(void *arg, struct json_object *answer, const struct err *fai
 	maybe_remove(agent);
 }
 
-static void on_final_status(void *arg, struct json_object *answer, const struct err *failure)
+static void on_final_status(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
@@ -110,7 +103,7 @@ static void on_final_status(void *arg, struct json_object *answer, const struct 
 	git_step(agent, "diff", request, on_diff);
 }
 
-static void on_imported(void *arg, struct json_object *answer, const struct err *failure)
+static void on_imported(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
@@ -134,7 +127,7 @@ static void import_branch(struct agent_record *agent)
 	git_step(agent, "import", request, on_imported);
 }
 
-static void on_rest_saved(void *arg, struct json_object *answer, const struct err *failure)
+static void on_rest_saved(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 
@@ -161,7 +154,7 @@ static void rest_message(const struct agent_record *agent, struct buf *out)
 		 (int)n, summary, agent->name, agent->run->id);
 }
 
-static void on_status(void *arg, struct json_object *answer, const struct err *failure)
+static void on_status(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
 	struct buf message = BUF_INIT;

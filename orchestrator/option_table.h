@@ -84,7 +84,7 @@
 	OPTION(KEEP, "keep", FLAG, SCOPE_RUN, CFG_ANY, 0, 0, "", "",                               \
 	       "keep the worktree after a successful run")                                         \
 	OPTION(FORCE, "force", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",                           \
-	       "also runs whose branches are not merged")                                          \
+	       "also worktrees with a merge or rebase in progress")                                \
 	OPTION(PORT, "port", COUNT, SCOPE_REHEARSE, CFG_CLI, 0, 65535, "0", "N",                   \
 	       "port of the rehearsal server (default: any free one)")                             \
 	OPTION(JSON, "json", FLAG, SCOPE_ALL, CFG_CLI, 0, 0, "", "", "machine-readable output")    \

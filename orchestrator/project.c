@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/env.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -83,4 +85,37 @@ char *project_baton_dir(const char *toplevel)
 	common = common_of(git_dir);
 	AUTO_FREE char *real = realpath(common, NULL);
 	return real ? file_join(real, "baton") : NULL;
+}
+
+/* The first executable `git` of PATH, else the usual place. Caller frees. */
+static char *find_git(void)
+{
+	const char *path = env_get("PATH");
+
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+		AUTO_FREE char *dir = mem_strndup(path, n);
+		char *git = file_join(dir, "git");
+		if (*dir == '/' && access(git, X_OK) == 0)
+			return git;
+		free(git);
+		path += n + (path[n] == ':');
+	}
+	return mem_strdup("/usr/bin/git");
+}
+
+char *project_git_start(const char *repository)
+{
+	AUTO_FREE char *git = find_git();
+	struct buf doc = BUF_INIT;
+
+	buf_adds(&doc, "{\"repository\":");
+	if (repository)
+		json_write_cstr(&doc, repository);
+	else
+		buf_adds(&doc, "null");
+	buf_adds(&doc, ",\"git\":");
+	json_write_cstr(&doc, git);
+	buf_addc(&doc, '}');
+	return buf_take(&doc);
 }

@@ -12,4 +12,8 @@ char *project_find(int argc, char **argv);
  * NULL if there is none. Caller frees. */
 char *project_baton_dir(const char *toplevel);
 
+/* baton-git's start document, with the git program that PATH names; repository may be NULL
+ * (discover will name it). Caller frees. */
+char *project_git_start(const char *repository);
+
 #endif

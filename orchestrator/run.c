@@ -197,8 +197,8 @@ struct run *run_new(struct settings *settings, const struct run_driver *driver, 
 	run->started_ms = clock_mono_ms();
 	run->started_wall_ms = clock_wall_ms();
 	run->agents.limit = (size_t)settings_i64(settings, OPT_AGENTS);
-	budget_init(&run->budget, settings_double(settings, OPT_MAX_COST),
-		    settings_i64(settings, OPT_MAX_TOKENS));
+	run_budget_init(&run->budget, settings_double(settings, OPT_MAX_COST),
+			settings_i64(settings, OPT_MAX_TOKENS));
 	return run;
 }
 

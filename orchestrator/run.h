@@ -26,7 +26,7 @@
 #include "base/model_table.h"
 #include "handoff/call.h"
 #include "orchestrator/agents.h"
-#include "orchestrator/budget.h"
+#include "orchestrator/run_budget.h"
 #include "orchestrator/child.h"
 #include "orchestrator/command.h"
 #include "orchestrator/journal.h"
@@ -96,7 +96,7 @@ struct run {
 	struct git_client *git_client;
 
 	struct agent_pool agents;
-	struct budget budget;
+	struct run_budget budget;
 	struct event *ev_budget;
 
 	enum box_level box_level; /* what confines the agents' shells */

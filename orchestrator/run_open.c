@@ -242,7 +242,7 @@ static void start_work(struct run *run)
 	agents_pump(run);
 }
 
-static void on_discovered(void *arg, struct json_object *answer, const struct err *failure)
+static void on_discovered(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct run *run = arg;
 	struct err err = ERR_INIT;

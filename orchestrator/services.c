@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "orchestrator/agents.h"
 #include "orchestrator/calls.h"
+#include "orchestrator/project.h"
 #include "orchestrator/run.h"
 
 #define GATEWAY_DEATHS	 5
@@ -75,7 +76,8 @@ static char *gateway_start_document(struct run *run)
 	return buf_take(&out);
 }
 
-/* Sends the start document once the gateway said hello and its provider is known. */
+/* Sends the start document once the provider's address is known: at its start, or when the
+ * rehearsal server told its port. */
 static void gateway_configure(struct run *run)
 {
 	AUTO_FREE char *doc = NULL;
@@ -96,7 +98,6 @@ static int on_gateway_frame(struct child *child, const struct frame *frame, stru
 		if (json_i64(frame->header, "version", 0) != FRAME_VERSION)
 			return err_set(err, ERR_INVALID,
 				       "the gateway speaks another frame version");
-		gateway_configure(run);
 		return 0;
 	case FRAME_READY:
 		run->gateway_ready = true;
@@ -195,8 +196,11 @@ static int service_spawn(struct run *run, enum child_kind kind, const char *prog
 
 static int gateway_spawn(struct run *run, struct err *err)
 {
-	return service_spawn(run, CHILD_GATEWAY, "baton-gateway", &gateway_handler, gateway_env,
-			     FROM_G, run->key_fd, &run->gateway, err);
+	if (service_spawn(run, CHILD_GATEWAY, "baton-gateway", &gateway_handler, gateway_env,
+			  FROM_G, run->key_fd, &run->gateway, err) < 0)
+		return -1;
+	gateway_configure(run);
+	return 0;
 }
 
 /* ---- baton-git ---- */
@@ -204,13 +208,9 @@ static int gateway_spawn(struct run *run, struct err *err)
 static int on_git_frame(struct child *child, const struct frame *frame, struct err *err)
 {
 	struct run *run = child->arg;
-	AUTO_FREE char *doc = NULL;
 
 	switch (frame->type) {
 	case FRAME_HELLO:
-		doc = mem_printf("{\"git\":null}");
-		channel_send(child->channel, FRAME_START, NULL, doc, strlen(doc));
-		return 0;
 	case FRAME_READY:
 	case FRAME_PONG: return 0;
 	case FRAME_NOTE: return 0;
@@ -224,9 +224,8 @@ static void on_git_closed(struct child *child)
 	struct err err = ERR_INIT;
 
 	err_set(&err, ERR_CLOSED, "the worktree service ended");
-	struct git_client *client = take_ptr(run->git_client);
-	git_client_fail_all(client, &err);
-	git_client_free(client);
+	git_client_set_channel(run->git_client, NULL);
+	git_client_fail_all(run->git_client, &err);
 }
 
 static void on_git_exit(struct child *child, int status, const char *failure)
@@ -406,6 +405,8 @@ int services_start(struct run *run, struct err *err)
 	if (service_spawn(run, CHILD_GIT, "baton-git", &git_handler, plain_env, FROM_W, -1,
 			  &run->git, err) < 0)
 		return -1;
+	AUTO_FREE char *start = project_git_start(NULL);
+	channel_send(run->git->channel, FRAME_START, NULL, start, strlen(start));
 	run->git_client = git_client_new(run->git->channel);
 	if (run->rehearsal && rehearsal_spawn(run, err) < 0)
 		return -1;

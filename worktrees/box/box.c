@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "worktrees/box/landlock.h"
 #include "worktrees/box/loopback.h"
-#include "worktrees/box/seccomp.h"
+#include "worktrees/box/syscall_filter.h"
 
 /* What every command may read and execute; what is not there is skipped. */
 static const char *const system_read[] = {
@@ -126,5 +126,5 @@ int box_apply(const struct box_policy *policy, struct err *err)
 		return err_sys(err, "cannot give up new privileges");
 	if (enter_landlock(policy, err) < 0)
 		return -1;
-	return seccomp_apply(policy->network, facts.landlock_abi < 3, err);
+	return syscall_filter_apply(policy->network, facts.landlock_abi < 3, err);
 }

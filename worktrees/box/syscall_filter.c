@@ -1,5 +1,5 @@
 /*
- * seccomp.c - see seccomp.h. Runs in baton-box; the only home of libseccomp.
+ * syscall_filter.c - see syscall_filter.h. Runs in baton-box; the only home of libseccomp.
  *
  * A list of refusals, not of permissions: builds and test suites use whatever they use. Refused is
  * what reaches round Landlock (tracing and descriptors of other processes, io_uring, mounts,
@@ -8,7 +8,7 @@
  * are ENOSYS where their arguments would have to be looked at, so that libraries fall back to calls
  * that can be.
  */
-#include "worktrees/box/seccomp.h"
+#include "worktrees/box/syscall_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -152,7 +152,7 @@ static int refuse_truncation(scmp_filter_ctx ctx)
 	return rc;
 }
 
-int seccomp_apply(enum box_network network, bool guard_truncate, struct err *err)
+int syscall_filter_apply(enum box_network network, bool guard_truncate, struct err *err)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
 

@@ -1,5 +1,5 @@
 /*
- * budget.h - money and tokens of a run (I11, X8): reserved before each call, settled after each
+ * run_budget.h - money and tokens of a run (I11, X8): reserved before each call, settled after each
  * attempt.
  *
  * A reservation takes the greatest cost of the attempt: the estimate of the input at the dearest
@@ -8,8 +8,8 @@
  * whose settlements may free something; with nothing in flight it is refused, naming the max_tokens
  * that would still fit (0: none).
  */
-#ifndef BATON_ORCHESTRATOR_BUDGET_H
-#define BATON_ORCHESTRATOR_BUDGET_H
+#ifndef BATON_ORCHESTRATOR_RUN_BUDGET_H
+#define BATON_ORCHESTRATOR_RUN_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct budget_usage {
 	double cost; /* USD; stays 0 for a model without prices */
 };
 
-struct budget {
+struct run_budget {
 	double max_cost;    /* < 0: none */
 	int64_t max_tokens; /* 0: none */
 	double reserved_cost;
@@ -39,17 +39,17 @@ struct reservation {
 
 enum budget_answer { BUDGET_OK, BUDGET_WAIT, BUDGET_REFUSED };
 
-void budget_init(struct budget *b, double max_cost, int64_t max_tokens);
+void run_budget_init(struct run_budget *b, double max_cost, int64_t max_tokens);
 /* *ret_affordable is set for BUDGET_REFUSED: the largest max_tokens that would still fit, 0 if
  * under 1,024. */
-enum budget_answer budget_reserve(struct budget *b, const struct model *model, int64_t estimate,
-				  int64_t max_tokens, struct reservation *ret,
-				  int64_t *ret_affordable);
+enum budget_answer run_budget_reserve(struct run_budget *b, const struct model *model,
+				      int64_t estimate, int64_t max_tokens, struct reservation *ret,
+				      int64_t *ret_affordable);
 /* Books usage against a reservation, closes it, and adds to `agent` too (may be NULL). */
-void budget_settle(struct budget *b, struct reservation *r, const struct model *model,
-		   int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
-		   bool estimated, struct budget_usage *agent);
+void run_budget_settle(struct run_budget *b, struct reservation *r, const struct model *model,
+		       int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
+		       bool estimated, struct budget_usage *agent);
 /* Gives a reservation back: nothing was spent (the request never reached a model). */
-void budget_release(struct budget *b, struct reservation *r);
+void run_budget_release(struct run_budget *b, struct reservation *r);
 
 #endif

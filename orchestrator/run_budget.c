@@ -1,15 +1,16 @@
 /*
- * budget.c - the arithmetic of reservations; see budget.h. Runs in the parent; pure, no I/O.
+ * run_budget.c - the arithmetic of reservations; see run_budget.h. Runs in the parent; pure, no
+ * I/O.
  */
-#include "orchestrator/budget.h"
+#include "orchestrator/run_budget.h"
 
 #include "base/memory.h"
 
 #define LEAST_OUTPUT 1024 /* W12: less room than this is not worth a call */
 
-void budget_init(struct budget *b, double max_cost, int64_t max_tokens)
+void run_budget_init(struct run_budget *b, double max_cost, int64_t max_tokens)
 {
-	*b = (struct budget){.max_cost = max_cost, .max_tokens = max_tokens};
+	*b = (struct run_budget){.max_cost = max_cost, .max_tokens = max_tokens};
 }
 
 /* The dearest way in which `estimate` tokens of input can be charged. */
@@ -21,7 +22,7 @@ static double worst_cost(const struct model *model, int64_t estimate, int64_t ou
 	return MAX(0.0, MAX(fresh, written));
 }
 
-static bool fits(const struct budget *b, double cost, int64_t tokens)
+static bool fits(const struct run_budget *b, double cost, int64_t tokens)
 {
 	if (b->max_cost >= 0 && b->used.cost + b->reserved_cost + cost > b->max_cost + 1e-9)
 		return false;
@@ -30,7 +31,7 @@ static bool fits(const struct budget *b, double cost, int64_t tokens)
 }
 
 /* The largest output that fits, by halving the distance: prices have tiers, so no division. */
-static int64_t affordable_output(const struct budget *b, const struct model *model,
+static int64_t affordable_output(const struct run_budget *b, const struct model *model,
 				 int64_t estimate, int64_t max_tokens)
 {
 	int64_t low = 0, high = max_tokens;
@@ -45,9 +46,9 @@ static int64_t affordable_output(const struct budget *b, const struct model *mod
 	return low >= LEAST_OUTPUT ? low : 0;
 }
 
-enum budget_answer budget_reserve(struct budget *b, const struct model *model, int64_t estimate,
-				  int64_t max_tokens, struct reservation *ret,
-				  int64_t *ret_affordable)
+enum budget_answer run_budget_reserve(struct run_budget *b, const struct model *model,
+				      int64_t estimate, int64_t max_tokens, struct reservation *ret,
+				      int64_t *ret_affordable)
 {
 	double cost = worst_cost(model, estimate, max_tokens);
 	int64_t tokens = estimate + max_tokens;
@@ -65,7 +66,7 @@ enum budget_answer budget_reserve(struct budget *b, const struct model *model, i
 	return BUDGET_OK;
 }
 
-void budget_release(struct budget *b, struct reservation *r)
+void run_budget_release(struct run_budget *b, struct reservation *r)
 {
 	if (!r->open)
 		return;
@@ -87,13 +88,13 @@ static void usage_add(struct budget_usage *u, int64_t fresh, int64_t cache_read,
 	u->cost += cost;
 }
 
-void budget_settle(struct budget *b, struct reservation *r, const struct model *model,
-		   int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
-		   bool estimated, struct budget_usage *agent)
+void run_budget_settle(struct run_budget *b, struct reservation *r, const struct model *model,
+		       int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
+		       bool estimated, struct budget_usage *agent)
 {
 	double cost = MAX(0.0, model_cost(model, fresh, cache_read, cache_write, output));
 
-	budget_release(b, r);
+	run_budget_release(b, r);
 	usage_add(&b->used, fresh, cache_read, cache_write, output, estimated, cost);
 	if (agent)
 		usage_add(agent, fresh, cache_read, cache_write, output, estimated, cost);

@@ -1,0 +1,28 @@
+/*
+ * cmd_trust.c - `baton trust [FILE]`: commands in a project's file may run, as the file stands now.
+ */
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "orchestrator/command.h"
+#include "orchestrator/config/store.h"
+#include "orchestrator/project.h"
+
+int cmd_trust(struct settings *s)
+{
+	const char *dir = settings_str(s, OPT_DIRECTORY);
+	char *argv[] = {(char *)"-C", (char *)(dir ? dir : "."), NULL};
+	AUTO_FREE char *top = project_find(2, argv);
+	AUTO_FREE char *dflt = top ? file_join(top, ".baton/config.yaml") : NULL;
+	const char *path = settings_n_args(s) ? settings_arg(s, 0) : dflt;
+	struct err err = ERR_INIT;
+
+	if (!path)
+		err_set(&err, ERR_NOT_FOUND, "'%s' is in no git repository; name the FILE to trust",
+			dir ? dir : ".");
+	if (!path || trust_grant(path, &err) < 0)
+		return command_fail(&err);
+	printf("'%s' is trusted until it changes\n", path);
+	return EXIT_OK;
+}

@@ -1,0 +1,221 @@
+/*
+ * providers.c - which provider, model and key a run uses. Runs in the parent.
+ *
+ * A provider's fields come from the built-in table, then from trusted configuration, then from the
+ * variable that the official SDK reads for its base URL. Keys come from the environment or from a
+ * file that only the user can read, and go nowhere but into the gateway's sealed file.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/env.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/model_table.h"
+#include "base/text.h"
+#include "base/yaml.h"
+#include "orchestrator/config/store.h"
+
+struct names {
+	const char *list[128];
+	size_t n;
+};
+
+static void add_name(const char *name, void *arg)
+{
+	struct names *names = arg;
+
+	if (names->n < ARRAY_SIZE(names->list))
+		names->list[names->n++] = name;
+}
+
+static void all_providers(const struct settings *s, struct names *names)
+{
+	model_provider_each(add_name, names);
+	json_object_object_foreach (s->providers, name, fields) {
+		(void)fields;
+		add_name(name, names);
+	}
+}
+
+/* A field from configuration, else from the built-in table, else NULL. */
+static const char *field(const struct settings *s, const char *provider, const char *name)
+{
+	const char *own = json_str(json_obj(s->providers, provider), name, NULL);
+
+	return own ? own : json_str(model_provider(provider), name, NULL);
+}
+
+static int unknown_provider(const struct settings *s, const char *name, struct err *err)
+{
+	struct names names = {.n = 0};
+	AUTO_BUF struct buf list = BUF_INIT;
+
+	all_providers(s, &names);
+	const char *near = text_nearest(name, names.list, names.n);
+	if (near)
+		return err_set(err, ERR_USAGE, "unknown provider '%s'; did you mean '%s'?", name,
+			       near);
+	for (size_t i = 0; i < names.n; i++)
+		buf_addf(&list, "%s%s", i ? ", " : "", names.list[i]);
+	return err_set(err, ERR_USAGE,
+		       "unknown provider '%s'; define it under 'providers:' in the configuration "
+		       "with api and "
+		       "base_url, or use one of %s",
+		       name, buf_str(&list));
+}
+
+static void copy(struct json_object *to, const struct settings *s, const char *provider,
+		 const char *name)
+{
+	struct json_object *own = json_get(json_obj(s->providers, provider), name);
+	struct json_object *value = own ? own : json_get(model_provider(provider), name);
+
+	if (value)
+		json_set(to, name, json_object_get(value));
+}
+
+int settings_provider(const struct settings *s, const char *name, struct json_object **ret,
+		      const char **ret_key_env, struct err *err)
+{
+	static const char *const copied[] = {"headers", "ca_file", "proxy", "concurrency"};
+	const char *api = field(s, name, "api");
+	const char *base_url = field(s, name, "base_url");
+	const char *url_env = field(s, name, "base_url_env");
+
+	if (!api && !base_url)
+		return unknown_provider(s, name, err);
+	if (url_env && env_get(url_env))
+		base_url = env_get(url_env);
+	if (!api || (strcmp(api, "anthropic") != 0 && strcmp(api, "openai") != 0))
+		return err_set(err, ERR_USAGE, "provider '%s': api must be 'anthropic' or 'openai'",
+			       name);
+	if (!base_url || (!text_starts(base_url, "http://") && !text_starts(base_url, "https://")))
+		return err_set(err, ERR_USAGE,
+			       "provider '%s': base_url must start with http:// or https://", name);
+	struct json_object *doc = json_object_new_object();
+	const char *auth = field(s, name, "auth");
+	*ret_key_env = field(s, name, "key_env");
+	if (!auth)
+		auth = !*ret_key_env		       ? "none"
+		       : strcmp(api, "anthropic") == 0 ? "x-api-key"
+						       : "bearer";
+	json_set_str(doc, "name", name);
+	json_set_str(doc, "api", api);
+	json_set_str(doc, "base_url", base_url);
+	json_set_str(doc, "auth", auth);
+	json_set_str(doc, "key", *ret_key_env ? name : NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(copied); i++)
+		copy(doc, s, name, copied[i]);
+	*ret = doc;
+	return 0;
+}
+
+/* ---- keys ---- */
+
+/* The key file's entry; NULL without err if there is no file or no entry. */
+static char *key_from_file(const char *provider, const char *path, struct err *err)
+{
+	struct yaml_doc *doc;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return NULL;
+	if (st.st_mode & 077) {
+		err_set(err, ERR_USAGE, "'%s' can be read by others: chmod 600 it", path);
+		return NULL;
+	}
+	if (yaml_parse_file(path, &doc, err) < 0)
+		return NULL;
+	char *key = mem_strdup(json_str(yaml_root(doc), provider, NULL));
+	yaml_free(doc);
+	return key;
+}
+
+char *settings_key(const struct settings *s, const char *provider, const char *key_env,
+		   struct err *err)
+{
+	AUTO_FREE char *config = env_config_dir();
+	AUTO_FREE char *path = config ? file_join(config, "keys.yaml") : NULL;
+	struct err failure = ERR_INIT;
+
+	(void)s;
+	if (env_get(key_env))
+		return mem_strdup(env_get(key_env));
+	char *key = path ? key_from_file(provider, path, &failure) : NULL;
+	if (key)
+		return key;
+	if (failure.code != ERR_NONE)
+		err_set(err, failure.code, "%s", failure.message);
+	else
+		err_set(err, ERR_USAGE,
+			"no key for '%s': set %s, or write '%s: KEY' into %s with mode 0600",
+			provider, key_env, provider, path ? path : "keys.yaml");
+	return NULL;
+}
+
+/* ---- model ---- */
+
+struct candidate {
+	const struct settings *s;
+	const char *provider;
+	size_t count;
+};
+
+static void find_keyed(const char *name, void *arg)
+{
+	struct candidate *c = arg;
+	const char *key_env = field(c->s, name, "key_env");
+	const char *model = field(c->s, name, "default_model");
+
+	if (key_env && model && env_get(key_env)) {
+		c->provider = name;
+		c->count++;
+	}
+}
+
+/* With one key set and no model named: that provider's sensible model. */
+static int default_model(const struct settings *s, char **ret_provider, char **ret_name,
+			 struct err *err)
+{
+	struct candidate c = {.s = s};
+
+	model_provider_each(find_keyed, &c);
+	if (c.count == 1) {
+		*ret_provider = mem_strdup(c.provider);
+		*ret_name = mem_strdup(field(s, c.provider, "default_model"));
+		return 0;
+	}
+	return err_set(err, ERR_USAGE,
+		       c.count == 0 ? "no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name "
+				      "one with --model "
+				      "PROVIDER/NAME (rehearsal:FILE needs no key)"
+				    : "keys of several providers are set: name the model with "
+				      "--model PROVIDER/NAME");
+}
+
+int settings_model(const struct settings *s, char **ret_provider, char **ret_name, struct err *err)
+{
+	const char *model = settings_str(s, OPT_MODEL);
+
+	if (!model)
+		return default_model(s, ret_provider, ret_name, err);
+	if (text_starts(model, "rehearsal:")) {
+		const char *path = model + strlen("rehearsal:");
+		if (!file_exists(path))
+			return err_set(err, ERR_USAGE, "there is no scenario '%s'", path);
+		*ret_provider = mem_strdup("rehearsal");
+		*ret_name = realpath(path, NULL);
+		return 0;
+	}
+	const char *slash = strchr(model, '/');
+	if (!slash || slash == model || !slash[1])
+		return err_set(err, ERR_USAGE, "'%s' (%s) is no model: write PROVIDER/NAME", model,
+			       settings_origin(s, OPT_MODEL));
+	*ret_provider = mem_strndup(model, (size_t)(slash - model));
+	*ret_name = mem_strdup(slash + 1);
+	return 0;
+}

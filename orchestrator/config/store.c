@@ -1,0 +1,289 @@
+/*
+ * store.c - option values: type checks, strength of layers, typed getters. Runs in the parent.
+ */
+#include "orchestrator/config/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static const struct option options[] = {
+#define OPTION_ROW(id, name, type, scope, layers, min, max, dflt, meta, help)                      \
+	{OPT_##id, name, OPTION_##type, scope, layers, min, max, dflt, meta, help},
+	OPTION_TABLE(OPTION_ROW)
+#undef OPTION_ROW
+};
+
+const struct option *option_table(size_t *ret_count)
+{
+	*ret_count = ARRAY_SIZE(options);
+	return options;
+}
+
+const struct option *option_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (strcmp(options[i].name, name) == 0)
+			return &options[i];
+	}
+	return NULL;
+}
+
+const char *option_nearest(const char *name, unsigned scope)
+{
+	const char *names[OPT_COUNT_];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (options[i].scope & scope)
+			names[n++] = options[i].name;
+	}
+	return text_nearest(name, names, n);
+}
+
+/* ---- setting ---- */
+
+/* Makes the value this layer's, unless a stronger one has it. */
+static bool claim(struct value *v, enum layer layer, const char *where)
+{
+	if (v->set && v->layer > layer)
+		return false;
+	v->set = true;
+	v->layer = layer;
+	free(v->origin);
+	v->origin = mem_strdup(where);
+	return true;
+}
+
+void store_flag(struct settings *s, const struct option *option, bool flag, enum layer layer,
+		const char *where)
+{
+	struct value *v = &s->values[option->id];
+
+	if (claim(v, layer, where))
+		v->flag = flag;
+}
+
+/* Lists of all layers are merged without duplicates (M5). */
+static void add_to_list(struct value *v, const char *text, enum layer layer, const char *where)
+{
+	for (size_t i = 0; i < v->n_list; i++) {
+		if (strcmp(v->list[i], text) == 0)
+			return;
+	}
+	v->list = mem_array(v->list, v->n_list + 2, sizeof(*v->list));
+	v->list[v->n_list++] = mem_strdup(text);
+	v->list[v->n_list] = NULL;
+	v->set = true;
+	if (!v->origin || v->layer < layer) {
+		free(v->origin);
+		v->origin = mem_strdup(where);
+		v->layer = layer;
+	}
+}
+
+static int parse_money(const char *text, double *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtod(*text == '$' ? text + 1 : text, &end);
+	return errno || *end || end == text || !(*ret >= 0) ? -1 : 0;
+}
+
+static int parse_number(const struct option *o, const char *text, double *ret)
+{
+	int64_t n = 0;
+	int rc;
+
+	switch (o->type) {
+	case OPTION_COUNT: rc = text_parse_count(text, &n); break;
+	case OPTION_DURATION: rc = text_parse_duration_ms(text, &n); break;
+	default: return parse_money(text, ret);
+	}
+	*ret = (double)n;
+	return rc;
+}
+
+static int set_number(struct value *v, const struct option *o, const char *text, enum layer layer,
+		      const char *where, struct err *err)
+{
+	static const char *const kinds[] = {[OPTION_COUNT] = "a number such as 200000 or 200k",
+					    [OPTION_DURATION] = "a time such as 90s, 10m or 2h",
+					    [OPTION_MONEY] = "an amount in USD such as 2.50",
+					    [OPTION_PERCENT] = "a percentage"};
+	double number;
+
+	if (parse_number(o, text, &number) < 0)
+		return err_set(err, ERR_USAGE, "%s: '%s' must be %s, not '%s'", where, o->name,
+			       kinds[o->type], text);
+	if (number < o->min || (o->max > 0 && number > o->max))
+		return err_set(err, ERR_USAGE, "%s: '%s' must be at least %g%s%.0f, not '%s'",
+			       where, o->name, o->min,
+			       o->max > 0 ? " and at most " : "; no limit: ", o->max, text);
+	if (claim(v, layer, where))
+		v->number = number;
+	return 0;
+}
+
+/* Is text one of "a|b|c"? */
+static bool is_choice(const char *choices, const char *text)
+{
+	size_t n = strlen(text);
+
+	for (const char *p = choices;; p++) {
+		size_t len = strcspn(p, "|");
+		if (len == n && strncmp(p, text, n) == 0)
+			return true;
+		p += len;
+		if (!*p)
+			return false;
+	}
+}
+
+static int set_choice(struct value *v, const struct option *o, const char *text, enum layer layer,
+		      const char *where, struct err *err)
+{
+	const char *choices = *o->dflt == '|' ? o->dflt + 1 : o->dflt;
+
+	if (!is_choice(choices, text))
+		return err_set(err, ERR_USAGE, "%s: '%s' must be one of %s, not '%s'", where,
+			       o->name, choices, text);
+	if (claim(v, layer, where)) {
+		free(v->text);
+		v->text = mem_strdup(text);
+	}
+	return 0;
+}
+
+static int parse_flag(const char *text, bool *ret)
+{
+	static const char *const yes[] = {"1", "true", "yes", "on"};
+	static const char *const no[] = {"0", "false", "no", "off", ""};
+
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
+		if (strcmp(text, yes[i]) == 0) {
+			*ret = true;
+			return 0;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(no); i++) {
+		if (strcmp(text, no[i]) == 0) {
+			*ret = false;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+int store_text(struct settings *s, const struct option *o, const char *text, enum layer layer,
+	       const char *where, const char *base_dir, struct err *err)
+{
+	struct value *v = &s->values[o->id];
+	bool flag;
+
+	switch (o->type) {
+	case OPTION_FLAG:
+		if (parse_flag(text, &flag) < 0)
+			return err_set(err, ERR_USAGE, "%s: '%s' must be true or false, not '%s'",
+				       where, o->name, text);
+		store_flag(s, o, flag, layer, where);
+		return 0;
+	case OPTION_LIST: add_to_list(v, text, layer, where); return 0;
+	case OPTION_CHOICE: return set_choice(v, o, text, layer, where, err);
+	case OPTION_STRING:
+	case OPTION_PATH:
+		if (claim(v, layer, where)) {
+			free(v->text);
+			v->text = o->type == OPTION_PATH ? file_join(base_dir, text)
+							 : mem_strdup(text);
+		}
+		return 0;
+	default: return set_number(v, o, text, layer, where, err);
+	}
+}
+
+/* ---- reading ---- */
+
+bool settings_wants_help(const struct settings *s)
+{
+	return s->wants_help;
+}
+
+size_t settings_n_args(const struct settings *s)
+{
+	return s->n_args;
+}
+
+const char *settings_arg(const struct settings *s, size_t i)
+{
+	return i < s->n_args ? s->args[i] : NULL;
+}
+
+bool settings_is_set(const struct settings *s, enum option_id id)
+{
+	return s->values[id].set && s->values[id].layer > LAYER_DEFAULT;
+}
+
+bool settings_flag(const struct settings *s, enum option_id id)
+{
+	return s->values[id].flag;
+}
+
+int64_t settings_i64(const struct settings *s, enum option_id id)
+{
+	return (int64_t)s->values[id].number;
+}
+
+double settings_double(const struct settings *s, enum option_id id)
+{
+	return s->values[id].set ? s->values[id].number : -1;
+}
+
+const char *settings_str(const struct settings *s, enum option_id id)
+{
+	const char *text = s->values[id].text;
+
+	return text && *text ? text : NULL;
+}
+
+const char *const *settings_list(const struct settings *s, enum option_id id)
+{
+	static const char *const none[] = {NULL};
+
+	return s->values[id].list ? (const char *const *)s->values[id].list : none;
+}
+
+const char *settings_origin(const struct settings *s, enum option_id id)
+{
+	return s->values[id].origin ? s->values[id].origin : "default";
+}
+
+struct json_object *settings_models(const struct settings *s)
+{
+	return s->models;
+}
+
+void settings_free(struct settings *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < OPT_COUNT_; i++) {
+		free(s->values[i].origin);
+		free(s->values[i].text);
+		for (size_t k = 0; k < s->values[i].n_list; k++)
+			free(s->values[i].list[k]);
+		free(s->values[i].list);
+	}
+	for (size_t i = 0; i < s->n_args; i++)
+		free(s->args[i]);
+	free(s->args);
+	json_object_put(s->providers);
+	json_object_put(s->models);
+	free(s);
+}

@@ -1,0 +1,58 @@
+/*
+ * store.h - internal to config/: the store of option values that all layers write into.
+ */
+#ifndef BATON_ORCHESTRATOR_CONFIG_STORE_H
+#define BATON_ORCHESTRATOR_CONFIG_STORE_H
+
+#include "orchestrator/settings.h"
+
+/* Rank of a layer; a stronger one overrides. */
+enum layer {
+	LAYER_DEFAULT,
+	LAYER_USER,
+	LAYER_PROJECT,
+	LAYER_PROJECT_LOCAL,
+	LAYER_ENVIRONMENT,
+	LAYER_COMMAND_LINE,
+	LAYER_MANAGED,
+};
+
+struct value {
+	enum layer layer; /* of the scalar that holds */
+	bool set;
+	char *origin;
+	bool flag;
+	double number; /* COUNT, DURATION (ms), MONEY, PERCENT */
+	char *text;    /* STRING, PATH, CHOICE */
+	char **list;   /* LIST, NULL-terminated */
+	size_t n_list;
+};
+
+struct settings {
+	struct value values[OPT_COUNT_];
+	char **args;
+	size_t n_args;
+	bool wants_help;
+	struct json_object *providers; /* name -> fields, from trusted layers */
+	struct json_object *models;    /* overrides, from trusted layers */
+};
+
+const struct option *option_find(const char *name);
+const char *option_nearest(const char *name, unsigned scope);
+/* "true", "12k", ... as the option's type wants it. where is the origin, used in the error.
+ * base_dir makes PATH values absolute. */
+int store_text(struct settings *s, const struct option *option, const char *text, enum layer layer,
+	       const char *where, const char *base_dir, struct err *err);
+void store_flag(struct settings *s, const struct option *option, bool flag, enum layer layer,
+		const char *where);
+
+/* Reads one configuration file if it is there. */
+int layer_read_file(struct settings *s, const char *path, enum layer layer, struct err *err);
+int layer_read_environment(struct settings *s, struct err *err);
+
+/* Trust (M5): whether the file's present content was trusted by the user; trust_grant records it.
+ */
+bool trust_holds(const char *path);
+int trust_grant(const char *path, struct err *err);
+
+#endif

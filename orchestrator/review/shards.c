@@ -1,0 +1,258 @@
+/*
+ * shards.c - a diff becomes shards that fit a reviewer's budget. Pure; runs in the parent.
+ *
+ * Files stay whole where they fit and keep their order (paths of one folder are neighbours in a
+ * diff), so that what belongs together is read together. A file that is too large is cut at hunks,
+ * a hunk that is too large into runs of lines that overlap.
+ */
+#include "orchestrator/review/review.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#define BYTES_PER_TOKEN 4
+#define OVERLAP_LINES	10
+
+/* A shard that is being filled. */
+struct builder {
+	struct shards *out;
+	size_t budget; /* bytes */
+	struct buf patch;
+	struct shard current;
+	size_t cap_files, cap_ranges;
+};
+
+static void builder_flush(struct builder *b)
+{
+	if (b->patch.len == 0)
+		return;
+	b->current.patch_len = b->patch.len;
+	b->current.patch = buf_take(&b->patch);
+	struct shards *out = b->out;
+	out->list = mem_array(out->list, out->count + 1, sizeof(*out->list));
+	out->list[out->count++] = b->current;
+	memset(&b->current, 0, sizeof(b->current));
+	b->cap_files = b->cap_ranges = 0;
+}
+
+static void builder_add_file(struct builder *b, const char *path)
+{
+	struct shard *s = &b->current;
+
+	if (s->n_files > 0 && strcmp(s->files[s->n_files - 1], path) == 0)
+		return;
+	MEM_GROW(s->files, b->cap_files, s->n_files + 1);
+	s->files[s->n_files++] = mem_strdup(path);
+}
+
+static void builder_add_range(struct builder *b, const char *path, int64_t first, int64_t last)
+{
+	struct shard *s = &b->current;
+
+	MEM_GROW(s->ranges, b->cap_ranges, s->n_ranges + 1);
+	s->ranges[s->n_ranges++] = (struct shard_range){mem_strdup(path), first, last};
+}
+
+/* ---- hunks ---- */
+
+struct hunk {
+	const char *text; /* from its @@ line */
+	size_t len;
+	size_t body; /* offset of the line after @@ */
+	int64_t old_first, new_first, new_count;
+};
+
+/* Reads "@@ -a,b +c,d @@". 0 or -1. */
+static int hunk_header(const char *line, struct hunk *h)
+{
+	long long a, c, d = 1;
+	int used = 0;
+
+	if (sscanf(line, "@@ -%lld%n", &a, &used) != 1)
+		return -1;
+	const char *p = line + used;
+	if (*p == ',')
+		p += 1 + strspn(p + 1, "0123456789");
+	int n = sscanf(p, " +%lld,%lld", &c, &d);
+	if (n < 1)
+		return -1;
+	h->old_first = a;
+	h->new_first = c;
+	h->new_count = n == 2 ? d : 1;
+	return 0;
+}
+
+static const char *next_line(const char *p, const char *end)
+{
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+	return nl ? nl + 1 : end;
+}
+
+/* Finds the hunk that starts at or after p; false at the end. */
+static bool hunk_next(const char **p, const char *end, struct hunk *ret)
+{
+	const char *start = *p;
+
+	while (start < end && !(end - start > 3 && memcmp(start, "@@ -", 4) == 0))
+		start = next_line(start, end);
+	if (start >= end || hunk_header(start, ret) < 0)
+		return false;
+	const char *stop = next_line(start, end);
+	ret->body = (size_t)(stop - start);
+	while (stop < end && !(end - stop > 3 && memcmp(stop, "@@ -", 4) == 0))
+		stop = next_line(stop, end);
+	ret->text = start;
+	ret->len = (size_t)(stop - start);
+	*p = stop;
+	return true;
+}
+
+static void add_hunk(struct builder *b, const char *path, const struct hunk *h)
+{
+	buf_add(&b->patch, h->text, h->len);
+	builder_add_range(b, path, h->new_first, h->new_first + MAX(h->new_count, 1) - 1);
+}
+
+/* One hunk larger than a shard: runs of lines, each with a header of its own. */
+static void add_cut_hunk(struct builder *b, const char *path, const char *header, size_t header_len,
+			 const struct hunk *h)
+{
+	const char *end = h->text + h->len;
+	const char *p = h->text + h->body;
+	int64_t line = h->new_first;
+
+	while (p < end) {
+		const char *start = p, *back[OVERLAP_LINES];
+		int64_t first = line, back_line[OVERLAP_LINES];
+		size_t n = 0,
+		       room = b->budget > header_len + 64 ? b->budget - header_len - 64 : 256;
+		while (p < end && (size_t)(next_line(p, end) - start) <= MAX(room, (size_t)256)) {
+			back[n % OVERLAP_LINES] = p;
+			back_line[n++ % OVERLAP_LINES] = line;
+			line += *p != '-' && *p != '\\';
+			p = next_line(p, end);
+		}
+		if (n == 0) { /* one line beyond the room: it stands alone */
+			line += *p != '-';
+			p = next_line(p, end);
+		}
+		builder_flush(b);
+		builder_add_file(b, path);
+		buf_add(&b->patch, header, header_len);
+		buf_addf(&b->patch, "@@ -%lld +%lld @@ (part of a larger hunk)\n",
+			 (long long)h->old_first, (long long)first);
+		buf_add(&b->patch, start, (size_t)(p - start));
+		builder_add_range(b, path, first, MAX(first, line - 1));
+		if (p < end && n > 2 * OVERLAP_LINES) {
+			p = back[n % OVERLAP_LINES]; /* the oldest of the last ten */
+			line = back_line[n % OVERLAP_LINES];
+		}
+	}
+	builder_flush(b);
+}
+
+/* ---- files ---- */
+
+static void add_large_file(struct builder *b, const char *path, const char *patch, size_t n)
+{
+	const char *p = patch, *end = patch + n;
+	struct hunk h;
+	const char *first = strstr(patch, "\n@@ -");
+	size_t header_len = first ? (size_t)(first + 1 - patch) : 0;
+
+	builder_flush(b);
+	while (hunk_next(&p, end, &h)) {
+		if (header_len + h.len > b->budget) {
+			add_cut_hunk(b, path, patch, header_len, &h);
+			continue;
+		}
+		if (b->patch.len > 0 && b->patch.len + h.len > b->budget)
+			builder_flush(b);
+		if (b->patch.len == 0) {
+			builder_add_file(b, path);
+			buf_add(&b->patch, patch, header_len);
+		}
+		add_hunk(b, path, &h);
+	}
+	builder_flush(b);
+}
+
+static void add_whole_file(struct builder *b, const char *path, const char *patch, size_t n)
+{
+	const char *p = patch, *end = patch + n;
+	struct hunk h;
+
+	if (b->patch.len > 0 && b->patch.len + n > b->budget)
+		builder_flush(b);
+	builder_add_file(b, path);
+	buf_add(&b->patch, patch, n);
+	if (n > 0 && patch[n - 1] != '\n')
+		buf_addc(&b->patch, '\n');
+	while (hunk_next(&p, end, &h))
+		builder_add_range(b, path, h.new_first, h.new_first + MAX(h.new_count, 1) - 1);
+}
+
+static void skip_file(struct shards *out, const char *path, const char *why)
+{
+	out->skipped = mem_array(out->skipped, out->n_skipped + 1, sizeof(*out->skipped));
+	out->skipped[out->n_skipped++] = mem_printf("%s: %s", path, why);
+}
+
+static void add_file(struct builder *b, struct json_object *file)
+{
+	const char *path = json_str(file, "path", NULL);
+	const char *patch = json_str(file, "patch", NULL);
+	size_t n = json_str_len(file, "patch");
+
+	if (!path)
+		return;
+	if (json_flag(file, "binary", false))
+		skip_file(b->out, path, "binary");
+	else if (!patch || !strstr(patch, "@@ -"))
+		skip_file(b->out, path, "no changed lines");
+	else if (n > b->budget)
+		add_large_file(b, path, patch, n);
+	else
+		add_whole_file(b, path, patch, n);
+}
+
+int shards_make(struct json_object *range, int64_t budget_tokens, struct shards *ret,
+		struct err *err)
+{
+	struct json_object *files = json_arr(range, "files");
+	struct builder b = {.out = ret};
+
+	memset(ret, 0, sizeof(*ret));
+	if (!files)
+		return err_set(err, ERR_INVALID, "the change has no list of files");
+	b.budget = (size_t)MAX(budget_tokens, (int64_t)100) * BYTES_PER_TOKEN;
+	for (size_t i = 0; i < json_len(files); i++)
+		add_file(&b, json_at(files, i));
+	builder_flush(&b);
+	buf_release(&b.patch);
+	return 0;
+}
+
+void shards_release(struct shards *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct shard *shard = &s->list[i];
+		for (size_t k = 0; k < shard->n_files; k++)
+			free(shard->files[k]);
+		for (size_t k = 0; k < shard->n_ranges; k++)
+			free(shard->ranges[k].file);
+		free(shard->files);
+		free(shard->ranges);
+		free(shard->patch);
+	}
+	for (size_t i = 0; i < s->n_skipped; i++)
+		free(s->skipped[i]);
+	free(s->list);
+	free(s->skipped);
+	memset(s, 0, sizeof(*s));
+}

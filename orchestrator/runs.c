@@ -1,0 +1,280 @@
+/*
+ * runs.c - reading runs from disk; see runs.h. The journal is the only source (I10); run.json is
+ * read for runs whose journal is not there yet.
+ */
+#include "orchestrator/runs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/jsonl.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "orchestrator/project.h"
+
+#define LINE_MAX_BYTES (4 << 20)
+
+static void replace(char **to, const char *text)
+{
+	if (!text)
+		return;
+	free(*to);
+	*to = mem_strdup(text);
+}
+
+static struct past_agent *agent_of(struct past_run *run, const char *name)
+{
+	for (size_t i = 0; i < run->n_agents; i++) {
+		if (strcmp(run->agents[i].name, name) == 0)
+			return &run->agents[i];
+	}
+	MEM_GROW(run->agents, run->cap_agents, run->n_agents + 1);
+	struct past_agent *agent = &run->agents[run->n_agents++];
+	memset(agent, 0, sizeof(*agent));
+	agent->name = mem_strdup(name);
+	agent->status = mem_strdup("working");
+	return agent;
+}
+
+static void fold_agent(struct past_run *run, const char *type, struct json_object *r)
+{
+	const char *name = json_str(r, "agent", NULL);
+
+	if (!name)
+		return;
+	struct past_agent *agent = agent_of(run, name);
+	replace(&agent->role, json_str(r, "role", NULL));
+	replace(&agent->branch, json_str(r, "branch", NULL));
+	replace(&agent->base, json_str(r, "base", NULL));
+	replace(&agent->status, json_str(r, "status", NULL));
+	replace(&agent->kept, json_str(r, "kept", NULL));
+	if (strcmp(type, "agent.spawned") == 0)
+		replace(&agent->worktree, json_str(r, "worktree", NULL));
+	if (strcmp(type, "agent.ended") == 0)
+		replace(&agent->reason, json_str(r, "reason", NULL));
+	if (strcmp(type, "agent.done") == 0) {
+		replace(&agent->commit, json_str(r, "commit", NULL));
+		agent->rounds = json_i64(r, "rounds", 0);
+	}
+	agent->worktree_made |= strcmp(type, "worktree.created") == 0;
+}
+
+static int fold(struct json_object *r, int64_t offset, void *arg)
+{
+	struct past_run *run = arg;
+	const char *type = json_str(r, "type", "");
+
+	if (strcmp(type, "run.started") == 0) {
+		run->started_ms = clock_parse_stamp(json_str(r, "t", ""));
+		replace(&run->command, json_str(r, "command", NULL));
+		replace(&run->task, json_str(r, "task", NULL));
+		replace(&run->model, json_str(r, "model", NULL));
+		replace(&run->toplevel, json_str(r, "toplevel", NULL));
+		run->pid = (pid_t)json_i64(r, "pid", 0);
+	} else if (strcmp(type, "run.finished") == 0) {
+		run->ended_ms = clock_parse_stamp(json_str(r, "t", ""));
+		replace(&run->status, json_str(r, "status", NULL));
+		replace(&run->reason, json_str(r, "reason", NULL));
+		run->cost = json_double(r, "cost", 0);
+	} else if (strcmp(type, "call.settled") == 0) {
+		run->cost = json_double(r, "total_cost", run->cost);
+	} else if (text_starts(type, "agent.") || text_starts(type, "worktree.")) {
+		fold_agent(run, type, r);
+	}
+	return 0;
+}
+
+/* The lock is the truth; pids only inform. */
+static bool is_alive(const char *dir)
+{
+	AUTO_FREE char *path = file_join(dir, "lock");
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+}
+
+static void run_read(struct past_run *run, const char *runs_dir, const char *id)
+{
+	struct jsonl_stats stats = {0};
+	AUTO_JSON struct json_object *request = NULL;
+
+	memset(run, 0, sizeof(*run));
+	run->id = mem_strdup(id);
+	run->dir = file_join(runs_dir, id);
+	AUTO_FREE char *journal = file_join(run->dir, "run.jsonl");
+	AUTO_FREE char *json = file_join(run->dir, "run.json");
+	if (json_parse_file(json, 1 << 20, &request, NULL) == 0) {
+		replace(&run->command, json_str(request, "command", NULL));
+		replace(&run->task, json_str(request, "task", NULL));
+		replace(&run->toplevel, json_str(request, "toplevel", NULL));
+		replace(&run->worktrees, json_str(request, "worktrees", NULL));
+	}
+	jsonl_read(journal, 0, LINE_MAX_BYTES, fold, run, &stats, NULL);
+	run->bad_lines = stats.bad_lines;
+	run->alive = is_alive(run->dir);
+	if (!run->status)
+		run->status = mem_strdup(run->alive ? "running" : "cut off");
+}
+
+void run_release(struct past_run *run)
+{
+	char *strings[] = {run->id,	run->dir,    run->command,  run->task,	   run->model,
+			   run->status, run->reason, run->toplevel, run->worktrees};
+
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		free(strings[i]);
+	for (size_t i = 0; i < run->n_agents; i++) {
+		struct past_agent *a = &run->agents[i];
+		char *own[] = {a->name, a->role,     a->status, a->reason, a->branch,
+			       a->base, a->worktree, a->commit, a->kept};
+		for (size_t k = 0; k < ARRAY_SIZE(own); k++)
+			free(own[k]);
+	}
+	free(run->agents);
+	memset(run, 0, sizeof(*run));
+}
+
+void runs_free(struct past_run *runs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		run_release(&runs[i]);
+	free(runs);
+}
+
+/* <common>/baton/runs of the user's repository. */
+static char *find_runs_dir(const struct settings *s, struct err *err)
+{
+	const char *dir = settings_str(s, OPT_DIRECTORY);
+	char *argv[] = {(char *)"-C", (char *)(dir ? dir : "."), NULL};
+	AUTO_FREE char *top = project_find(2, argv);
+	AUTO_FREE char *baton = top ? project_baton_dir(top) : NULL;
+
+	if (!baton) {
+		err_set(err, ERR_NOT_FOUND, "'%s' is in no git repository; name one with -C DIR",
+			dir ? dir : ".");
+		return NULL;
+	}
+	return file_join(baton, "runs");
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct past_run *x = a, *y = b;
+
+	return x->started_ms < y->started_ms ? -1 : x->started_ms > y->started_ms;
+}
+
+int runs_list(const struct settings *s, struct past_run **ret, size_t *ret_count, struct err *err)
+{
+	AUTO_FREE char *dir = find_runs_dir(s, err);
+	struct past_run *runs = NULL;
+	size_t n = 0, cap = 0;
+
+	if (!dir)
+		return -1;
+	DIR *d = opendir(dir);
+	for (struct dirent *e; d && (e = readdir(d));) {
+		if (e->d_name[0] == '.')
+			continue;
+		MEM_GROW(runs, cap, n + 1);
+		run_read(&runs[n++], dir, e->d_name);
+	}
+	if (d)
+		closedir(d);
+	if (n > 1)
+		qsort(runs, n, sizeof(*runs), by_start);
+	*ret = runs;
+	*ret_count = n;
+	return 0;
+}
+
+/* Index of the run that `name` (up to a slash) means, or -1 with err. */
+static long pick_run(const struct past_run *runs, size_t n, const char *name, struct err *err)
+{
+	size_t len = name ? strcspn(name, "/") : 0;
+	AUTO_BUF struct buf names = BUF_INIT;
+	long found = -1;
+
+	if (n == 0)
+		return err_set(err, ERR_NOT_FOUND, "this repository has no runs yet");
+	if (len == 0)
+		return (long)n - 1;
+	for (size_t i = 0; i < n; i++) {
+		if (strncmp(runs[i].id, name, len) != 0)
+			continue;
+		if (runs[i].id[len] == '\0')
+			return (long)i;
+		buf_addf(&names, " %s", runs[i].id);
+		found = found == -1 ? (long)i : -2;
+	}
+	if (found >= 0)
+		return found;
+	if (found == -2)
+		return err_set(err, ERR_USAGE, "'%.*s' could mean:%s", (int)len, name,
+			       buf_str(&names));
+	return err_set(err, ERR_NOT_FOUND, "there is no run '%.*s'; see 'baton ls'", (int)len,
+		       name);
+}
+
+static int pick_agent(struct past_run *run, const char *name, bool want, struct past_agent **ret,
+		      struct err *err)
+{
+	const char *slash = name ? strchr(name, '/') : NULL;
+	AUTO_BUF struct buf names = BUF_INIT;
+
+	*ret = NULL;
+	if (!slash && !want)
+		return 0;
+	if (!slash && run->n_agents == 1) {
+		*ret = &run->agents[0];
+		return 0;
+	}
+	for (size_t i = 0; i < run->n_agents; i++) {
+		if (slash && strcmp(run->agents[i].name, slash + 1) == 0) {
+			*ret = &run->agents[i];
+			return 0;
+		}
+		buf_addf(&names, " %s/%s", run->id, run->agents[i].name);
+	}
+	return err_set(err, ERR_NOT_FOUND, "name one agent of run %s:%s", run->id, buf_str(&names));
+}
+
+int runs_find(const struct settings *s, const char *name, bool want_agent, struct past_run *ret,
+	      struct past_agent **ret_agent, struct err *err)
+{
+	struct past_run *runs;
+	size_t n;
+
+	if (runs_list(s, &runs, &n, err) < 0)
+		return -1;
+	long i = pick_run(runs, n, name, err);
+	if (i < 0 || pick_agent(&runs[i], name, want_agent, ret_agent, err) < 0) {
+		runs_free(runs, n);
+		return -1;
+	}
+	*ret = runs[i];
+	memset(&runs[i], 0, sizeof(runs[i]));
+	runs_free(runs, n);
+	return 0;
+}
+
+struct json_object *past_agent_entry(const struct past_run *run, const struct past_agent *agent)
+{
+	struct json_object *entry = json_object_new_object();
+	AUTO_FREE char *git_dir = mem_printf("%s/agents/%s/git", run->dir, agent->name);
+
+	json_set_str(entry, "run", run->id);
+	json_set_str(entry, "agent", agent->name);
+	json_set_str(entry, "branch", agent->branch);
+	json_set_str(entry, "base", agent->base);
+	json_set_str(entry, "worktree", agent->worktree);
+	json_set_str(entry, "git_dir", git_dir);
+	return entry;
+}

@@ -1,0 +1,48 @@
+/*
+ * runs.h - runs on disk, read-only: for ls, show, diff, stop, clean, adopt.
+ */
+#ifndef BATON_ORCHESTRATOR_RUNS_H
+#define BATON_ORCHESTRATOR_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "orchestrator/settings.h"
+
+/* One agent, as the journal tells it. */
+struct past_agent {
+	char *name, *role, *status, *reason, *branch, *base, *worktree, *commit, *kept;
+	bool worktree_made;
+	int64_t rounds;
+};
+
+struct past_run {
+	char *id, *dir, *command, *task, *model, *status, *reason, *toplevel, *worktrees;
+	int64_t started_ms, ended_ms; /* wall; 0 if unknown */
+	double cost;
+	bool alive; /* its lock is held */
+	pid_t pid;  /* of the parent, if alive */
+	struct past_agent *agents;
+	size_t n_agents, cap_agents;
+	int64_t bad_lines;
+};
+
+/* All runs of the repository that -C or the working folder is in, oldest first. */
+int runs_list(const struct settings *s, struct past_run **ret, size_t *ret_count, struct err *err);
+void runs_free(struct past_run *runs, size_t count);
+
+/* The run named by "RUN" or "RUN/AGENT" (unique prefixes do; no name: the newest). *ret_agent may
+ * be NULL if no agent was named; with want_agent a run of one agent needs none. The error names the
+ * candidates. */
+int runs_find(const struct settings *s, const char *name, bool want_agent, struct past_run *ret,
+	      struct past_agent **ret_agent, struct err *err);
+void run_release(struct past_run *run);
+
+/* {"run", "agent", "branch", "base", "worktree", "git_dir"}; caller puts it. */
+struct json_object *past_agent_entry(const struct past_run *run, const struct past_agent *agent);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * fold.c - records to state and to plain lines. Runs in the view process.
+ *
+ * Everything that came from a model or a tool passes text_printable (I12).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "orchestrator/view/display.h"
+
+void display_init(struct display *v)
+{
+	*v = (struct display){0};
+	snprintf(v->status, sizeof(v->status), "running");
+}
+
+void display_release(struct display *v)
+{
+	free(v->agents);
+	v->agents = NULL;
+}
+
+/* Copies printable text, cut at a character. */
+static void copy_text(char *to, size_t size, const char *text)
+{
+	struct buf out = BUF_INIT;
+
+	text_printable(&out, text, strlen(text), true);
+	size_t n = text_floor(buf_str(&out), out.len, MIN(out.len, size - 1));
+	memcpy(to, buf_str(&out), n);
+	to[n] = '\0';
+	buf_release(&out);
+}
+
+static struct display_agent *agent_of(struct display *v, const char *name)
+{
+	for (size_t i = 0; i < v->n_agents; i++) {
+		if (strcmp(v->agents[i].name, name) == 0)
+			return &v->agents[i];
+	}
+	MEM_GROW(v->agents, v->cap_agents, v->n_agents + 1);
+	struct display_agent *a = &v->agents[v->n_agents++];
+	memset(a, 0, sizeof(*a));
+	copy_text(a->name, sizeof(a->name), name);
+	snprintf(a->state, sizeof(a->state), "starting");
+	a->started_ms = v->now_ms;
+	return a;
+}
+
+static void say(struct buf *line, const struct display_agent *a, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void say(struct buf *line, const struct display_agent *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (a)
+		buf_addf(line, "%s: ", a->name);
+	va_start(ap, fmt);
+	buf_addv(line, fmt, ap);
+	va_end(ap);
+	buf_addc(line, '\n');
+}
+
+/* ---- agents ---- */
+
+static void on_spawned(struct display_agent *a, struct json_object *r, struct buf *line)
+{
+	copy_text(a->role, sizeof(a->role), json_str(r, "role", ""));
+	say(line, a, "%s started", a->role);
+}
+
+static void on_round(struct display_agent *a, struct json_object *data)
+{
+	a->round = json_i64(data, "round", a->round);
+	a->used = json_i64(data, "used", a->used);
+	a->window = json_i64(data, "window", a->window);
+}
+
+static void on_tool(struct display_agent *a, struct json_object *data, struct buf *line)
+{
+	copy_text(a->action, sizeof(a->action),
+		  json_str(data, "summary", json_str(data, "tool", "")));
+	say(line, a, "%s%s", a->action, json_flag(data, "ok", true) ? "" : " (failed)");
+}
+
+static void on_message(struct display_agent *a, const char *prefix, const char *text,
+		       struct buf *line)
+{
+	copy_text(a->action, sizeof(a->action), text);
+	say(line, a, "%s%s", prefix, a->action);
+}
+
+static void on_ended(struct display *v, struct display_agent *a, struct json_object *r,
+		     struct buf *line)
+{
+	char reason[160];
+
+	copy_text(a->state, sizeof(a->state), json_str(r, "status", "ended"));
+	copy_text(reason, sizeof(reason), json_str(r, "reason", ""));
+	a->over = true;
+	a->ended_ms = v->now_ms;
+	say(line, a, "%s after %lld rounds%s%s", a->state,
+	    (long long)json_i64(r, "rounds", a->round), *reason ? ": " : "", reason);
+}
+
+static void on_settled(struct display *v, struct display_agent *a, struct json_object *r)
+{
+	a->input += json_i64(r, "fresh", 0) + json_i64(r, "cache_read", 0) +
+		    json_i64(r, "cache_write", 0);
+	a->output += json_i64(r, "output", 0);
+	a->cost += json_double(r, "cost", 0);
+	v->cost = json_double(r, "total_cost", v->cost);
+}
+
+static void fold_agent(struct display *v, const char *type, struct json_object *r, struct buf *line)
+{
+	struct display_agent *a = agent_of(v, json_str(r, "agent", "?"));
+	struct json_object *data = json_obj(r, "data");
+
+	if (strcmp(type, "agent.spawned") == 0)
+		on_spawned(a, r, line);
+	else if (strcmp(type, "agent.round") == 0)
+		on_round(a, data);
+	else if (strcmp(type, "agent.tool") == 0)
+		on_tool(a, data, line);
+	else if (strcmp(type, "agent.state") == 0 && !a->over)
+		copy_text(a->state, sizeof(a->state), json_str(data, "state", ""));
+	else if (strcmp(type, "agent.text") == 0)
+		on_message(a, "", json_str(data, "text", ""), line);
+	else if (strcmp(type, "agent.warning") == 0)
+		on_message(a, "warning: ", json_str(data, "message", json_str(r, "message", "")),
+			   line);
+	else if (strcmp(type, "agent.retry") == 0)
+		on_message(a, "asking again: ", json_str(data, "reason", ""), line);
+	else if (strcmp(type, "agent.ended") == 0)
+		on_ended(v, a, r, line);
+	else if (strcmp(type, "call.settled") == 0)
+		on_settled(v, a, r);
+	else if (strcmp(type, "worktree.kept") == 0)
+		on_message(a, "worktree kept: ", json_str(r, "reason", ""), line);
+	else if (strcmp(type, "worktree.setup_failed") == 0 || strcmp(type, "worktree.failed") == 0)
+		on_message(a, "", json_str(r, "message", ""), line);
+}
+
+static void fold_run(struct display *v, const char *type, struct json_object *r, struct buf *line)
+{
+	if (strcmp(type, "run.started") == 0) {
+		copy_text(v->run, sizeof(v->run), json_str(r, "run", ""));
+		copy_text(v->command, sizeof(v->command), json_str(r, "command", ""));
+		copy_text(v->model, sizeof(v->model), json_str(r, "model", ""));
+		v->started_ms = v->now_ms;
+		say(line, NULL, "baton %s %s on %s, window %lld, box: %s", v->command, v->run,
+		    v->model, (long long)json_i64(r, "window", 0), json_str(r, "box", "?"));
+	} else if (strcmp(type, "run.stopping") == 0) {
+		say(line, NULL, "stopping: %s", json_str(r, "reason", ""));
+	} else if (strcmp(type, "run.finished") == 0) {
+		copy_text(v->status, sizeof(v->status), json_str(r, "status", ""));
+		v->finished = true;
+	} else if (strcmp(type, "gateway.died") == 0) {
+		say(line, NULL, "the gateway %s; it is started again",
+		    json_str(r, "reason", "died"));
+	} else if (strcmp(type, "budget.reached") == 0) {
+		say(line, NULL, "a budget is reached");
+	}
+}
+
+void display_fold(struct display *v, struct json_object *record, struct buf *line)
+{
+	const char *type = json_str(record, "type", "");
+	int64_t t = clock_parse_stamp(json_str(record, "t", ""));
+
+	if (t > 0)
+		v->now_ms = t;
+	if (json_str(record, "agent", NULL))
+		fold_agent(v, type, record, line);
+	else
+		fold_run(v, type, record, line);
+}
