@@ -70,6 +70,7 @@ static int restore_git_file(struct tool_context *ctx, struct tool_result *ret, s
 		       "a command changed the worktree's .git file; it was restored");
 }
 
+/* git moves HEAD off the branch by itself in these, and back at their end. */
 static bool is_in_progress(int git_fd)
 {
 	static const char *const marks[] = {
@@ -101,8 +102,8 @@ static void check_head(const struct tool_context *ctx, struct tool_result *ret)
 	ret->is_error = true;
 	buf_addf(&ret->text,
 		 "\n[HEAD left this agent's branch: it is now '%s'. Only %s is taken over at the "
-		 "end. Go back "
-		 "with: git checkout %s (bring commits along with git merge or git cherry-pick)]\n",
+		 "end. Go back with: git checkout %s (bring commits along with git merge or git "
+		 "cherry-pick)]\n",
 		 readable ? buf_str(&shown) : "unreadable", branch, branch);
 }
 

@@ -18,12 +18,9 @@ enum { SNIPPET_BEFORE = 2, SNIPPET_LINES = 12, SNIPPET_LINE = 300 };
 const char edit_description[] =
 	"Replaces exact text in a file: old_string, which must stand in it exactly once (or set "
 	"replace_all), becomes new_string. Give old_string with its indent and enough lines around "
-	"it to be "
-	"unique, without the line numbers that read shows. Several replacements go into `edits`; "
-	"they are "
-	"applied in order, all or none. Refused if the file changed since it was read. A file's "
-	"CRLF line "
-	"ends are matched by plain line feeds and kept.";
+	"it to be unique, without the line numbers that read shows. Several replacements go into "
+	"`edits`; they are applied in order, all or none. Refused if the file changed since it was "
+	"read. A file's CRLF line ends are matched by plain line feeds and kept.";
 
 const char edit_schema[] =
 	"{\"type\":\"object\",\"properties\":{"
@@ -66,6 +63,8 @@ static int take_edits(struct json_object *input, struct edit **ret, size_t *ret_
 	return 0;
 }
 
+/* Each edit works on the outcome of the one before; nothing reaches the file until all have
+ * matched. */
 static int apply_all(const struct edit *edits, size_t count, const struct target *target,
 		     struct buf *out, size_t *ret_first, size_t *ret_replaced, struct err *err)
 {

@@ -169,10 +169,9 @@ static int err_not_found(const struct edit *edit, const char *file, size_t n, st
 	size_t at = 0;
 	bool blanks_only = false;
 	if (has_line_numbers(old))
-		return err_set(
-			err, ERR_NOT_FOUND,
-			"old_string is not in the file: leave out the line numbers and tabs that "
-			"read puts before each line");
+		return err_set(err, ERR_NOT_FOUND,
+			       "old_string is not in the file: leave out the line numbers and tabs "
+			       "that read puts before each line");
 	while (!wanted.n && next_line(old.s, old.n, &at, &line))
 		wanted = trimmed(line.s, line.n);
 	wanted.n = MIN(wanted.n, 400);
@@ -199,8 +198,7 @@ static int err_several(const char *hay, const size_t *found, size_t count, struc
 		buf_addf(&lines, "%s%zu", i ? ", " : "", line_number(hay, found[i]));
 	return err_set(err, ERR_INVALID,
 		       "old_string stands in the file %zu times, at lines %s%s; add lines around "
-		       "it to make "
-		       "it unique, or set replace_all",
+		       "it to make it unique, or set replace_all",
 		       count, buf_str(&lines), count > SHOWN_MATCHES ? " ..." : "");
 }
 

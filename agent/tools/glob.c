@@ -1,5 +1,8 @@
 /*
  * glob.c - the glob tool: files by name, newest first, with size and time (T11).
+ *
+ * Newest first, because what was changed last is what one mostly looks for, and because a cut list
+ * then loses the least. The walk and the ignore rules are in walk.c, the patterns in wild.c.
  */
 #include <fcntl.h>
 
@@ -13,11 +16,9 @@ enum { GLOB_SHOWN = 200, GLOB_KEPT = 200000 };
 
 const char glob_description[] =
 	"Finds files by name: `*` and `?` within a path component, `**` for any number of "
-	"components, `[a-z]`, "
-	"`{a,b}`. A pattern without a slash matches file names at any depth; one with a slash "
-	"matches the path "
-	"from the worktree, or from `path`. Files that .gitignore names are left out unless "
-	"include_ignored is "
+	"components, `[a-z]`, `{a,b}`. A pattern without a slash matches file names at any depth; "
+	"one with a slash matches the path from the worktree, or from `path`. Files that "
+	".gitignore names are left out unless include_ignored is "
 	"set. The result is newest first, with time (UTC) and size of each file.";
 
 const char glob_schema[] =
@@ -36,6 +37,7 @@ struct found {
 	uint64_t size;
 };
 
+/* All matches are kept before any is shown: the newest may come last. */
 struct globbing {
 	struct wild_set patterns;
 	struct found *files;
@@ -50,6 +52,7 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+/* Names alone decide; a file is looked at only if it matches. Symlinks are shown as such. */
 static int on_glob_file(const struct walk_file *file, void *arg, struct err *err)
 {
 	struct globbing *g = arg;

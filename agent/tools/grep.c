@@ -28,16 +28,12 @@ enum {
 
 const char grep_description[] =
 	"Searches file contents with a Perl-compatible regular expression, line by line. mode "
-	"`content` (the "
-	"default) shows matching lines under each file's name as NUMBER:text, with context lines "
-	"as NUMBER-text; "
-	"`files` only the names; `count` the number of matching lines per file. Narrow it with "
-	"path (folder or "
-	"file, also results:NAME) and glob (such as *.c or src/**/*.{h,c}). With multiline a match "
-	"may span lines "
-	"and `.` matches line ends. Files that .gitignore names are left out unless "
-	"include_ignored is set; "
-	"binary files are skipped. Long lines show what is round the match.";
+	"`content` (the default) shows matching lines under each file's name as NUMBER:text, with "
+	"context lines as NUMBER-text; `files` only the names; `count` the number of matching "
+	"lines per file. Narrow it with path (folder or file, also results:NAME) and glob (such as "
+	"*.c or src/**/*.{h,c}). With multiline a match may span lines and `.` matches line ends. "
+	"Files that .gitignore names are left out unless include_ignored is set; binary files are "
+	"skipped. Long lines show what is round the match.";
 
 const char grep_schema[] =
 	"{\"type\":\"object\",\"properties\":{"
@@ -96,6 +92,7 @@ static bool load_file(struct grepping *g, int fd)
 		g->large++;
 		return false;
 	}
+	/* The first piece alone decides about binary: a large archive is not read in vain. */
 	ssize_t n = buf_read(&g->text, fd, GREP_PEEK);
 	if (n > 0 && memchr(g->text.data, '\0', (size_t)n)) {
 		g->binary++;
@@ -121,6 +118,7 @@ static void add_file_name(struct grepping *g, const char *path)
 		name_escape(g->out, path, strlen(path));
 }
 
+/* Beyond the limits hits are still counted: the model must know how many there are. */
 static void show_hits(struct grepping *g, const char *path, const struct hits *hits)
 {
 	if (g->shown >= g->limit || g->out->len > GREP_OUT_MAX)
@@ -188,8 +186,7 @@ static void add_notes(const struct grepping *g, const struct walk *walk)
 	if (g->shown < all)
 		buf_addf(g->out,
 			 "\n[%zu of %zu matching %s shown (%zu lines in %zu files match); narrow "
-			 "the search "
-			 "or raise head_limit]\n",
+			 "the search or raise head_limit]\n",
 			 g->shown, all, g->mode == GREP_CONTENT ? "lines" : "files", g->lines,
 			 g->files);
 	if (g->binary)
@@ -277,6 +274,8 @@ static bool is_numbered(const char *s, size_t n, char mark)
 	return i && i < n && s[i] == mark;
 }
 
+/* The text is parsed back: a heading is the first line or follows an empty one, and no line of a
+ * file is shown as an empty one, since its number stands before it. */
 struct tally {
 	struct buf *out;
 	size_t budget;

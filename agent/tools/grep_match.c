@@ -70,12 +70,13 @@ static pcre2_code *compile(const char *pattern, size_t n, const struct matcher_o
 	pcre2_get_error_message(code, message, sizeof(message));
 	err_set(err, ERR_INVALID,
 		"the pattern is not a valid regular expression: %s at offset %zu; escape special "
-		"characters "
-		"with a backslash or set literal",
+		"characters with a backslash or set literal",
 		(const char *)message, (size_t)at);
 	return NULL;
 }
 
+/* Such a pattern means the same to memmem, which is many times faster than any regular expression.
+ */
 static bool is_plain(const char *pattern, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -123,8 +124,7 @@ static int match_at(struct matcher *m, const char *s, size_t n, size_t from, siz
 	    rc == PCRE2_ERROR_HEAPLIMIT || rc == PCRE2_ERROR_JIT_STACKLIMIT)
 		return err_set(err, ERR_TOO_LARGE,
 			       "the pattern needs too many steps (nested repetition such as (a+)+ "
-			       "makes it "
-			       "explode); use a simpler one");
+			       "makes it explode); use a simpler one");
 	if (rc < 0) {
 		PCRE2_UCHAR message[200];
 		pcre2_get_error_message(rc, message, sizeof(message));
@@ -136,6 +136,7 @@ static int match_at(struct matcher *m, const char *s, size_t n, size_t from, siz
 	return 1;
 }
 
+/* All are counted, a bounded number is kept. */
 static void add_hit(struct hits *hits, struct hit hit)
 {
 	hits->count++;
@@ -165,6 +166,8 @@ static size_t line_start(const char *text, size_t at)
 	return lf ? (size_t)(lf - text) + 1 : 0;
 }
 
+/* Each line is a subject of its own, so ^, $ and \s see nothing of its neighbours. A CR before the
+ * line end is no part of the line: `;$` finds what it should in a file with CRLF. */
 static int find_in_lines(struct matcher *m, const char *text, size_t n, struct hits *hits,
 			 int (*check)(void *, struct err *), void *arg, struct err *err)
 {
@@ -193,6 +196,8 @@ static int find_in_lines(struct matcher *m, const char *text, size_t n, struct h
 	return 0;
 }
 
+/* multiline: the next search starts behind the last line that a match touched, so each line is
+ * shown once. */
 static int find_in_text(struct matcher *m, const char *text, size_t n, struct hits *hits,
 			int (*check)(void *, struct err *), void *arg, struct err *err)
 {
@@ -277,6 +282,7 @@ static void print_after(struct printer *p, size_t count, size_t stop)
 	}
 }
 
+/* Context never goes back over what is printed; where it leaves a gap, "--" says so. */
 static void print_before(struct printer *p, const struct hit *hit, size_t count, bool first)
 {
 	size_t at = hit->start, back = 0;

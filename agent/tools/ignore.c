@@ -1,5 +1,9 @@
 /*
  * ignore.c - parsing and matching of .gitignore files (gitignore(5)).
+ *
+ * That a file below an ignored folder cannot be taken back by `!` is not shown by a rule here: the
+ * walk does not enter such a folder. Rules are outside data: their number, the size of a file and
+ * the cost of a match are bounded.
  */
 #include "agent/tools/ignore.h"
 
@@ -59,6 +63,8 @@ static size_t rule_length(const char *s, size_t n)
 	return n;
 }
 
+/* One line of the file. A slash that is not at the end ties the pattern to the file's own folder.
+ */
 static void add_rule(struct ignore_list *list, const char *s, size_t n)
 {
 	struct ignore_rule rule = {0};
@@ -121,6 +127,7 @@ static bool rule_matches(const struct ignore_rule *rule, const char *path, const
 	return wild_match_name(rule->pattern, strlen(rule->pattern), name, strlen(name));
 }
 
+/* From the innermost list outwards and from the last rule back: the first that matches decides. */
 bool ignore_match(const struct ignore *ignore, const char *path, bool is_dir)
 {
 	const char *slash = strrchr(path, '/');

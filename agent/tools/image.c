@@ -147,11 +147,10 @@ int read_image(struct tool_context *ctx, int fd, const struct place *place, stru
 {
 	struct err e = ERR_INIT;
 	if (!ctx->settings.image_program)
-		return result_failf(
-			ret,
-			"'%s' is an image, and the program that shows images is not installed "
-			"(baton-image)",
-			place->shown);
+		return result_failf(ret,
+				    "'%s' is an image, and the program that shows images is not "
+				    "installed (baton-image)",
+				    place->shown);
 	buf_addf(&ret->text, "%s: ", place->shown);
 	result_summary(ret, "read %s (image)", place->shown);
 	if (run_program(ctx, fd, ret, &e) == 0)

@@ -55,6 +55,7 @@ static void job_free(struct job *job)
 	free(job);
 }
 
+/* One line of the command, printable: it is shown to people and in lists. */
 static struct job *job_new(struct tool_context *ctx, const struct job_start *start)
 {
 	struct job *job = mem_alloc(sizeof(*job));

@@ -14,13 +14,11 @@
 
 enum { JOB_WAIT_MS = 30000 };
 
-const char job_description[] = "Looks after background jobs that shell started. action `poll` "
-			       "shows a job's state and what it "
-			       "printed since the last look; `wait` does so when the job ends or "
-			       "timeout_ms (30000 by default) is "
-			       "over; `kill` ends it and everything that it started; `list` names "
-			       "all jobs. A job's end is announced "
-			       "without being asked for; jobs do not outlive the run.";
+const char job_description[] =
+	"Looks after background jobs that shell started. action `poll` shows a job's state and "
+	"what it printed since the last look; `wait` does so when the job ends or timeout_ms "
+	"(30000 by default) is over; `kill` ends it and everything that it started; `list` names "
+	"all jobs. A job's end is announced without being asked for; jobs do not outlive the run.";
 
 const char job_schema[] =
 	"{\"type\":\"object\",\"properties\":{"

@@ -113,6 +113,8 @@ static bool take_line(struct lines *l, const char **ret, size_t *ret_n)
 	return true;
 }
 
+/* Only the start of a line is looked at: a minified file in the output is one line of a megabyte.
+ */
 static bool looks_like_error(const char *line, size_t n)
 {
 	static const char *const words[] = {
@@ -182,6 +184,7 @@ static void shorten_failure(struct buf *out, const char *s, size_t n, int exit_c
 	buf_add(out, s + from, n - from);
 }
 
+/* What went well is not read; that it did, how much there was and how it ended is. */
 static void shorten_success(struct buf *out, const char *s, size_t n, size_t total, size_t budget,
 			    const char *where)
 {

@@ -25,18 +25,14 @@ enum {
 };
 #define READ_SCAN_MAX (INT64_C(1) << 30)
 
-const char read_description[] = "Reads a file or lists a folder. Lines come numbered as in `cat "
-				"-n`: number, tab, text; the number "
-				"is not part of the file. Up to 2,000 lines are shown from "
-				"`offset` (the first line is 1); use "
-				"offset and limit for parts of large files. Lines longer than "
-				"2,000 bytes are cut. PNG and JPEG "
-				"files are shown as images; other binary files are only described. "
-				"A folder is listed with size "
-				"and time of each entry. Paths are relative to the worktree; "
-				"`results:NAME` reads stored output of "
-				"earlier calls, `scratch:NAME` a file in the scratch folder. Read "
-				"a file before you write it.";
+const char read_description[] =
+	"Reads a file or lists a folder. Lines come numbered as in `cat -n`: number, tab, text; "
+	"the number is not part of the file. Up to 2,000 lines are shown from `offset` (the first "
+	"line is 1); use offset and limit for parts of large files. Lines longer than 2,000 bytes "
+	"are cut. PNG and JPEG files are shown as images; other binary files are only described. A "
+	"folder is listed with size and time of each entry. Paths are relative to the worktree; "
+	"`results:NAME` reads stored output of earlier calls, `scratch:NAME` a file in the scratch "
+	"folder. Read a file before you write it.";
 
 const char read_schema[] =
 	"{\"type\":\"object\",\"properties\":{"
@@ -47,6 +43,7 @@ const char read_schema[] =
 	"\"description\":\"number of lines, 2,000 by default\"}},"
 	"\"required\":[\"path\"],\"additionalProperties\":false}";
 
+/* The lines as they come by. A line is kept only up to what is shown of it. */
 struct reader {
 	struct buf *out;
 	int64_t first, last; /* lines wanted, from 1 */
@@ -93,6 +90,8 @@ static void end_line(struct reader *r)
 	r->line++;
 }
 
+/* A line may come in many pieces, or be as long as the file: bytes beyond the bound are counted
+ * only. */
 static void take_part(struct reader *r, const char *s, size_t n)
 {
 	if (is_wanted(r) && r->current.len <= READ_LINE_BYTES)
@@ -158,9 +157,8 @@ static void add_notes(struct reader *r, const struct scan *scan, const struct pl
 {
 	int64_t lines = r->line - 1;
 	if (r->bad_bytes)
-		buf_adds(r->out,
-			 "[bytes that are not UTF-8 are shown as \xef\xbf\xbd; the file has them "
-			 "as they were]\n");
+		buf_adds(r->out, "[bytes that are not UTF-8 are shown as \xef\xbf\xbd; the file "
+				 "has them as they were]\n");
 	if (scan->bytes == 0)
 		buf_addf(r->out, "[%s is empty]\n", place->shown);
 	else if (!r->shown)
@@ -193,15 +191,14 @@ static int read_text(struct tool_context *ctx, int fd, const struct stat *st,
 	return 0;
 }
 
+/* Enough for the model to choose the right command for the file. */
 static const char *binary_kind(const char *s, size_t n)
 {
 	static const struct {
 		const char *magic, *kind;
 		size_t n;
 	} kinds[] = {
-		{"\x7f"
-		 "ELF",
-		 "an ELF program or library", 4},
+		{"\177ELF", "an ELF program or library", 4},
 		{"\x1f\x8b", "gzip data", 2},
 		{"PK\x03\x04", "a zip archive", 4},
 		{"%PDF", "a PDF document", 4},
@@ -238,6 +235,7 @@ static int read_file(struct tool_context *ctx, int fd, const struct stat *st,
 		return result_failf(ret, "cannot read '%s'", place->shown);
 	if (image_type(head, (size_t)n))
 		return read_image(ctx, fd, place, ret, err);
+	/* A NUL near the start is what git and grep take for binary too. */
 	if (memchr(head, '\0', (size_t)n)) {
 		describe_binary(head, (size_t)n, st, place, ret);
 		return 0;

@@ -37,6 +37,7 @@ static bool entry_is_dir(DIR *dir, const struct dirent *d)
 	return fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* All names are read before any is shown: the order is by kind and name, not the file system's. */
 static size_t read_entries(DIR *dir, bool is_top, struct entry **ret)
 {
 	struct entry *list = NULL;

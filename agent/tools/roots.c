@@ -151,12 +151,11 @@ static int open_by_component(int root_fd, const char *path, int flags)
 
 /* --- with it --- */
 
-static int open_beneath(struct roots *roots, int root_fd, const char *path, int flags,
-			uint64_t resolve)
+static int open_beneath(struct roots *roots, int root_fd, const char *path, int flags)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
 	};
 	for (int i = 0; !roots->by_component && i < OPENAT2_TRIES; i++) {
 		int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
@@ -254,8 +253,7 @@ int place_open(struct roots *roots, struct place *place, struct stat *ret_st, st
 	int root = root_fd(roots, place, err);
 	if (root < 0)
 		return -1;
-	AUTO_FD int fd =
-		open_beneath(roots, root, place->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	AUTO_FD int fd = open_beneath(roots, root, place->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_open(roots, place, err);
 	struct stat st;
@@ -279,7 +277,7 @@ static int open_folder(struct roots *roots, const struct place *place, const cha
 	int root = root_fd(roots, place, err);
 	if (root < 0)
 		return -1;
-	AUTO_FD int fd = open_beneath(roots, root, path, O_RDONLY | O_DIRECTORY, 0);
+	AUTO_FD int fd = open_beneath(roots, root, path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return err_open(roots, place, err);
 	struct place at = {.root = place->root, .path = NULL, .shown = place->shown};

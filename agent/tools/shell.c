@@ -24,27 +24,22 @@ enum {
 	SHELL_SHORT = 7500,	    /* as the agent would: a quarter of the tool's limit */
 };
 
-const char shell_description[] = "Runs a command with bash in the worktree and returns what it "
-				 "printed (stdout and stderr together) "
-				 "and its exit code. There is no terminal, stdin is empty, and "
-				 "each call is a new shell: `cd` and "
-				 "variables do not carry over. Long output is shortened; all of it "
-				 "is kept in a `results:` file that "
-				 "read and grep take (in commands: $BATON_RESULTS). A command ends "
-				 "when its first process ends; "
-				 "whatever it left running is then ended too. For servers, "
-				 "watchers and long jobs set background: the "
-				 "answer is a job id for the job tool. timeout_ms bounds the call; "
-				 "at the limit the command is ended. "
-				 "Temporary files go to $TMPDIR. Prefer read, grep and glob to "
-				 "cat, grep and find. Editors and pagers "
-				 "cannot be opened: use `git commit -m`.";
+const char shell_description[] =
+	"Runs a command with bash in the worktree and returns what it printed (stdout and stderr "
+	"together) and its exit code. There is no terminal, stdin is empty, and each call is a new "
+	"shell: `cd` and variables do not carry over. Long output is shortened; all of it is kept "
+	"in a `results:` file that read and grep take (in commands: $BATON_RESULTS). A command "
+	"ends when its first process ends; whatever it left running is then ended too. For "
+	"servers, watchers and long jobs set background: the answer is a job id for the job tool. "
+	"timeout_ms bounds the call; at the limit the command is ended. Temporary files go to "
+	"$TMPDIR. Prefer read, grep and glob to cat, grep and find. Editors and pagers cannot be "
+	"opened: use `git commit -m`.";
 
 const char shell_schema[] =
 	"{\"type\":\"object\",\"properties\":{"
 	"\"command\":{\"type\":\"string\",\"minLength\":1,\"description\":\"bash script\"},"
 	"\"timeout_ms\":{\"type\":\"integer\",\"minimum\":1,"
-	"\"description\":\"time limit in milliseconds, 120000 by default\"},"
+	"\"description\":\"time limit in milliseconds; two minutes unless set otherwise\"},"
 	"\"background\":{\"type\":\"boolean\",\"description\":\"return at once with a job id\"}},"
 	"\"required\":[\"command\"],\"additionalProperties\":false}";
 
@@ -55,13 +50,13 @@ static int check_command(struct tool_context *ctx, const char *command, size_t n
 	if (n > SHELL_COMMAND_MAX)
 		return err_set(err, ERR_TOO_LARGE,
 			       "the command is longer than 131,000 bytes; write it to a file in "
-			       "scratch: and "
-			       "run that");
+			       "scratch: and run that");
 	if (ctx->roots.root[ROOT_WORKTREE].fd < 0)
 		return err_set(err, ERR_NOT_FOUND, "the worktree is not ready yet");
 	return 0;
 }
 
+/* The working folder is the worktree's descriptor, as for the file tools: both use one root. */
 static int start_command(struct tool_context *ctx, const char *command, bool background,
 			 struct job **ret, struct err *err)
 {
@@ -126,12 +121,13 @@ void shell_add_left(const struct job *job, struct buf *out)
 	if (job->n_left)
 		buf_addf(out,
 			 "[%zu process%s still ran when the command ended and %s ended: %s; use "
-			 "background "
-			 "for what is to go on]\n",
+			 "background for what is to go on]\n",
 			 job->n_left, job->n_left == 1 ? "" : "es",
 			 job->n_left == 1 ? "was" : "were", buf_str(&job->left));
 }
 
+/* The exit code stands first, where shortening by head and tail keeps it, and only if it says
+ * something. */
 static void add_head(const struct job *job, struct buf *out)
 {
 	if (job->exit_code == 0 && !job->timed_out && !job->over_size)
@@ -158,8 +154,7 @@ static void add_end_notes(const struct tool_context *ctx, const struct job *job,
 	if (job->over_size)
 		buf_addf(out,
 			 "[ended because its output passed %" PRId64
-			 " bytes; what came until then is in %s; "
-			 "redirect or filter it]\n",
+			 " bytes; what came until then is in %s; redirect or filter it]\n",
 			 ctx->settings.shell_output_max, job_where(job));
 	if (job->running)
 		buf_adds(out, "[its process cannot be ended: it is stuck in the kernel]\n");
@@ -191,8 +186,7 @@ static void fill_background(const struct job *job, struct tool_result *ret)
 	ret->full_path = NULL;
 	buf_addf(&ret->text,
 		 "started background job %s; its output goes to %s. Its end will be announced; use "
-		 "the job "
-		 "tool to poll, wait for or kill it.",
+		 "the job tool to poll, wait for or kill it.",
 		 job->id, job_where(job));
 	result_summary(ret, "shell in background (%s): %s", job->id, job->command);
 }
@@ -215,6 +209,8 @@ int shell_run(struct tool_context *ctx, const char *call_id, struct json_object 
 		fill_background(job, ret);
 		return 0;
 	}
+	/* Whatever ends the wait, the processes end before this returns, and the result tells what
+	 * came. */
 	int rc = job_wait(ctx, job, job->started_ms + timeout, &e);
 	if (rc < 0 && e.code == ERR_TIMEOUT) {
 		job->timed_out = true;

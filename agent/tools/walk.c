@@ -13,6 +13,7 @@
 
 enum { WALK_DEPTH = 128, WALK_ENTRIES = 2000000 };
 
+/* The state of one walk. Two paths, since rules count from the root and results from the start. */
 struct step {
 	struct walk *walk;
 	struct ignore ignore;
@@ -32,6 +33,7 @@ static int entry_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Some file systems do not say the type in the folder. */
 static unsigned char type_of(int dir_fd, const struct dirent *d)
 {
 	struct stat st;
@@ -132,6 +134,8 @@ static int walk_folder(struct step *step, int fd, int depth, struct err *err)
 	return rc;
 }
 
+/* The private repository's, or that of a plain checkout. A linked worktree's `.git` file is not
+ * followed: what it names may have been written by a command. */
 static void push_exclude(struct step *step)
 {
 	struct tool_context *ctx = step->walk->ctx;

@@ -14,13 +14,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-const char write_description[] = "Writes a whole file: creates it, with missing folders, or "
-				 "replaces all of its content. An existing "
-				 "file must have been read before, and the call is refused if it "
-				 "changed since then: read it again "
-				 "first. For changes within a file edit is the better tool. Paths "
-				 "are relative to the worktree; "
-				 "`scratch:NAME` is a place for temporary files outside of it.";
+const char write_description[] =
+	"Writes a whole file: creates it, with missing folders, or replaces all of its content. An "
+	"existing file must have been read before, and the call is refused if it changed since "
+	"then: read it again "
+	"first. For changes within a file edit is the better tool. Paths are relative to the "
+	"worktree; `scratch:NAME` is a place for temporary files outside of it.";
 
 const char write_schema[] =
 	"{\"type\":\"object\",\"properties\":{"
@@ -74,11 +73,10 @@ int target_check_seen(const struct tool_context *ctx, const struct place *place,
 			"'%s' exists and was not read yet; read it first, then write or edit it",
 			place->shown);
 	if (state && !file_state_holds(state, &target->st, buf_str(&target->old), target->old.len))
-		return err_set(
-			err, ERR_CHANGED,
-			"'%s' has changed since it was read; nothing was written; read it again "
-			"and repeat the change on its present content",
-			place->shown);
+		return err_set(err, ERR_CHANGED,
+			       "'%s' has changed since it was read; nothing was written; read it "
+			       "again and repeat the change on its present content",
+			       place->shown);
 	return 0;
 }
 
@@ -100,6 +98,8 @@ static int check_still(int dir_fd, const char *name, const struct place *place,
 		       place->shown);
 }
 
+/* New files get 0644 whatever our umask: git keeps the x bit only, and an adopted tree is the
+ * user's. */
 int target_replace(struct tool_context *ctx, struct place *place, const struct target *target,
 		   const char *bytes, size_t n, struct err *err)
 {

@@ -97,7 +97,10 @@ static void test_trap_96_returns_when_the_leader_exits(void **state)
 {
 	struct fixture *f = *state;
 	int64_t start = clock_mono_ms();
-	call(f, "shell", "{'command':'export MARK=trap96-%d; sleep 300 & echo ok'}", (int)getpid());
+	call(f, "shell",
+	     "{'command':'export MARK=trap96-%d; sleep 300 & until grep -q sleep /proc/$!/comm; do "
+	     ":; done; echo ok'}",
+	     (int)getpid());
 	assert_true(clock_mono_ms() - start < 2000);
 	assert_ok(f);
 	assert_says(f, "ok\n");
