@@ -162,14 +162,15 @@ struct call_entry {	/* one open call, as the parent sees it */
 
 /* A request frame of an agent: makes the entry, held. The parent then calls call_relay_release
  * (send it to the gateway, or keep it for the next one) or call_relay_refuse (tells the agent `end`
- * with failed/class and closes the entry). NULL with err: the agent broke the protocol (req in use,
- * more than CALL_PER_PEER open, header too long). */
+ * with failed/class and closes the entry; for CALL_BUDGET limit is the max_tokens that the budget
+ * still covers, 0 if none). NULL with err: the agent broke the protocol (req in use, more than
+ * CALL_PER_PEER open, header too long). */
 struct call_entry *call_relay_open(struct call_relay *relay, struct channel *from, void *peer,
 				   const struct frame *request, const char *agent_name,
 				   struct err *err);
 void call_relay_release(struct call_relay *relay, struct call_entry *entry);
 void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum call_class class,
-		       const char *message);
+		       int64_t limit, const char *message);
 /* Frames DATA, END, CREDIT, CANCEL from an agent; -1: that agent broke the protocol. CANCEL closes
  * the entry: a parent that settles by its bytes looks at call_relay_find before. */
 int call_relay_from_agent(struct call_relay *relay, struct channel *from, const struct frame *frame,

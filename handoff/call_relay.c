@@ -169,12 +169,14 @@ static int forward(struct channel *to, int64_t req, const struct frame *frame, s
 
 /* Urgent: after it nothing of the call is of use to the agent, so it may overtake answer bytes. */
 static void send_end(struct call_entry *entry, const char *outcome, enum call_class class,
-		     const char *message)
+		     int64_t limit, const char *message)
 {
 	AUTO_BUF struct buf fields = BUF_INIT;
 	buf_addf(&fields, "\"req\":%" PRId64 ",\"outcome\":\"%s\"", entry->req, outcome);
 	if (class != CALL_CLASS_NONE)
 		buf_addf(&fields, ",\"class\":\"%s\"", call_class_name(class));
+	if (limit > 0)
+		buf_addf(&fields, ",\"limit\":%" PRId64, limit);
 	channel_send_urgent(entry->from, FRAME_END, buf_str(&fields), message,
 			    MIN(strlen(message), (size_t)8 << 10));
 }
@@ -259,11 +261,11 @@ static void abort_call(struct call_relay *relay, struct call_entry *entry)
 }
 
 void call_relay_refuse(struct call_relay *relay, struct call_entry *entry, enum call_class class,
-		       const char *message)
+		       int64_t limit, const char *message)
 {
 	abort_call(relay, entry);
 	if (!entry->over)
-		send_end(entry, "failed", class, message ? message : "");
+		send_end(entry, "failed", class, limit, message ? message : "");
 	call_relay_close(relay, entry);
 }
 
@@ -326,7 +328,7 @@ static void on_cancel(struct call_relay *relay, struct call_entry *entry)
 	if (entry->released && relay->gateway)
 		channel_sendf(relay->gateway, FRAME_CANCEL, NULL, 0, "\"req\":%" PRId64,
 			      entry->number);
-	send_end(entry, "cancelled", CALL_CLASS_NONE, "");
+	send_end(entry, "cancelled", CALL_CLASS_NONE, 0, "");
 	call_relay_close(relay, entry);
 }
 
@@ -453,7 +455,8 @@ static bool lose_gateway(struct call_entry *entry)
 	entry->released = entry->granted = false;
 	entry->marks_stale = entry->marks_owed;
 	if (entry->gateway_deaths >= GATEWAY_DEATHS) {
-		send_end(entry, "failed", CALL_GATEWAY, "the gateway died twice during this call");
+		send_end(entry, "failed", CALL_GATEWAY, 0,
+			 "the gateway died twice during this call");
 		return true;
 	}
 	if (granted) {

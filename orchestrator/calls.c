@@ -94,7 +94,7 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	journal_add(run->journal, true, "budget.reached",
 		    "agent:s estimate:i max_tokens:i affordable:i", agent->name, entry->estimate,
 		    entry->max_tokens, affordable);
-	call_relay_refuse(run->relay, entry, CALL_BUDGET, text);
+	call_relay_refuse(run->relay, entry, CALL_BUDGET, affordable, text);
 	call_forget(agent, call);
 	return true;
 }
@@ -195,7 +195,7 @@ static void call_again(struct agent_record *agent, struct call_entry *entry)
 	    run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
 			       &call->reservation, &affordable) != BUDGET_OK) {
 		call_forget(agent, call);
-		call_relay_refuse(run->relay, entry, CALL_BUDGET,
+		call_relay_refuse(run->relay, entry, CALL_BUDGET, 0,
 				  "the run's budget does not cover another attempt of this call");
 	}
 }

@@ -19,7 +19,9 @@
 #include "orchestrator/run_open.h"
 #include "orchestrator/warden.h"
 
-#define RANGE_MAX_BYTES (16 << 20)
+#define RANGE_MAX_BYTES	   (16 << 20)
+#define BYTES_PER_TOKEN	   4
+#define SHARD_LEAST_TOKENS 400
 
 enum review_phase { PHASE_RANGE, PHASE_REVIEW, PHASE_VERIFY, PHASE_OVER };
 
@@ -179,6 +181,20 @@ static void on_view(struct json_object *answer, const struct err *failure, void 
 		start_reviewers(review);
 }
 
+/* Shards fit a reviewer, and a change that would fit one is still spread over the agents that may
+ * work at the same time, down to a size below which a part says too little. */
+static int64_t shard_budget(const struct run *run, struct json_object *range)
+{
+	struct json_object *files = json_arr(range, "files");
+	int64_t most = MIN(settings_i64(run->settings, OPT_SHARD_TOKENS), run->model->window / 4);
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < json_len(files); i++)
+		bytes += json_str_len(json_at(files, i), "patch");
+	int64_t spread = (int64_t)(bytes / BYTES_PER_TOKEN / run->agents.limit) + 1;
+	return MIN(most, MAX(spread, (int64_t)SHARD_LEAST_TOKENS));
+}
+
 static void on_range(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct review *review = arg;
@@ -192,8 +208,7 @@ static void on_range(struct json_object *answer, const struct err *failure, void
 		return;
 	}
 	review->title = mem_strdup(json_str(answer, "title", review->spec));
-	int64_t budget = settings_i64(run->settings, OPT_SHARD_TOKENS);
-	if (shards_make(answer, MIN(budget, run->model->window / 4), &review->shards, &err) < 0) {
+	if (shards_make(answer, shard_budget(run, answer), &review->shards, &err) < 0) {
 		run_fail(run, &err);
 		return;
 	}

@@ -1,8 +1,8 @@
 /*
  * run_open.c - the opening of a run. Runs in the parent.
  *
- * The key goes from the environment (or the key file) into a sealed memory file that only gateways
- * inherit; the parent's copy and its environment strings are wiped (I1).
+ * Nothing is made on disk before the repository is known; the folder is locked before the journal
+ * is opened, so a run that is alive is never taken for one that was cut off.
  */
 #include "orchestrator/run_open.h"
 
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,110 +26,6 @@
 #include "orchestrator/instructions.h"
 #include "orchestrator/run.h"
 #include "orchestrator/services.h"
-
-/* ---- model and key ---- */
-
-static int seal_keys(struct run *run, const char *name, const char *key, struct err *err)
-{
-	struct buf doc = BUF_INIT;
-	int rc = 0;
-
-	buf_addc(&doc, '{');
-	if (key) {
-		json_write_cstr(&doc, name);
-		buf_addc(&doc, ':');
-		json_write_cstr(&doc, key);
-	}
-	buf_addc(&doc, '}');
-	run->key_fd = memfd_create("baton-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (run->key_fd < 0 || file_write_all(run->key_fd, doc.data, doc.len, NULL) < 0 ||
-	    lseek(run->key_fd, 0, SEEK_SET) < 0 ||
-	    fcntl(run->key_fd, F_ADD_SEALS,
-		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		rc = err_sys(err, "cannot make the sealed file for keys");
-	explicit_bzero(doc.data, doc.len);
-	buf_release(&doc);
-	return rc;
-}
-
-static int open_key(struct run *run, const char *key_env, struct err *err)
-{
-	static const char *const secret[] = {"*_API_KEY", "*_AUTH_TOKEN", "*_SECRET", NULL};
-	char *key = NULL;
-
-	if (key_env && !run->rehearsal) {
-		key = settings_key(run->settings, run->provider, key_env, err);
-		if (!key)
-			return -1;
-	}
-	int rc = seal_keys(run, run->provider, key, err);
-	if (key) {
-		explicit_bzero(key, strlen(key));
-		free(key);
-	}
-	const char *own[] = {key_env, NULL};
-	env_wipe(own);
-	env_wipe(secret);
-	return rc;
-}
-
-static int open_rehearsal(struct run *run)
-{
-	run->rehearsal = take_ptr(run->model_name);
-	run->model_name = mem_strdup("rehearsal");
-	run->provider_json = json_object_new_object();
-	json_set_str(run->provider_json, "name", "rehearsal");
-	json_set_str(run->provider_json, "api", "anthropic");
-	json_set_str(run->provider_json, "auth", "none");
-	return 0;
-}
-
-static int check_window(struct run *run, struct err *err)
-{
-	int64_t window = settings_i64(run->settings, OPT_WINDOW);
-
-	if (window)
-		run->model->window = window;
-	if (!run->model->window && run->rehearsal)
-		run->model->window = 200000;
-	if (run->model->window)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "the context window of '%s/%s' is not known: give it with --window TOKENS",
-		       run->provider, run->model_name);
-}
-
-static int check_price(struct run *run, struct err *err)
-{
-	if (settings_double(run->settings, OPT_MAX_COST) < 0 || run->model->price.known)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "--max-cost needs prices and none are known for '%s/%s': set them under "
-		       "'models:' in "
-		       "the configuration, or use --max-tokens",
-		       run->provider, run->model_name);
-}
-
-int run_open_model(struct run *run, struct err *err)
-{
-	const char *key_env = NULL;
-
-	if (settings_model(run->settings, &run->provider, &run->model_name, err) < 0)
-		return -1;
-	if (strcmp(run->provider, "rehearsal") == 0)
-		open_rehearsal(run);
-	else if (settings_provider(run->settings, run->provider, &run->provider_json, &key_env,
-				   err) < 0)
-		return -1;
-	if (model_find(run->provider, run->model_name, settings_models(run->settings), &run->model,
-		       err) < 0)
-		return -1;
-	const char *api = json_str(run->provider_json, "api", "openai");
-	run->model->api = strcmp(api, "anthropic") == 0 ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
-	if (check_window(run, err) < 0 || check_price(run, err) < 0)
-		return -1;
-	return open_key(run, key_env, err);
-}
 
 /* ---- repository, folder, lock, journal ---- */
 

@@ -203,11 +203,11 @@ int settings_model(const struct settings *s, char **ret_provider, char **ret_nam
 
 	if (!model)
 		return default_model(s, ret_provider, ret_name, err);
-	if (text_starts(model, "rehearsal:")) {
-		const char *path = model + strlen("rehearsal:");
+	if (text_starts(model, "rehearsal:") || text_starts(model, "rehearsal+openai:")) {
+		const char *path = strchr(model, ':') + 1;
 		if (!file_exists(path))
 			return err_set(err, ERR_USAGE, "there is no scenario '%s'", path);
-		*ret_provider = mem_strdup("rehearsal");
+		*ret_provider = mem_strndup(model, strcspn(model, ":"));
 		*ret_name = realpath(path, NULL);
 		return 0;
 	}

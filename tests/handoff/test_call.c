@@ -333,7 +333,7 @@ static void test_refuse(void **state)
 	assert_true(rig.opened->held);
 	assert_int_equal(rig.opened->estimate, 1000);
 	assert_int_equal(rig.opened->max_tokens, 500);
-	call_relay_refuse(rig.relay, rig.opened, CALL_BUDGET, "the budget is spent");
+	call_relay_refuse(rig.relay, rig.opened, CALL_BUDGET, 2048, "the budget is spent");
 	assert_int_equal(call_relay_count(rig.relay), 0);
 	rig_settle(&rig);
 	assert_int_equal(rig.requests, 0);

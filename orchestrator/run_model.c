@@ -1,0 +1,153 @@
+/*
+ * run_model.c - which model a run talks to, and its key. Runs before any process is started.
+ *
+ * The key goes from the environment (or the key file) into a sealed memory file that only gateways
+ * inherit; the parent's copy and its environment strings are wiped (I1).
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "orchestrator/run.h"
+#include "orchestrator/run_open.h"
+
+static int seal_keys(struct run *run, const char *name, const char *key, struct err *err)
+{
+	struct buf doc = BUF_INIT;
+	int rc = 0;
+
+	buf_addc(&doc, '{');
+	if (key) {
+		json_write_cstr(&doc, name);
+		buf_addc(&doc, ':');
+		json_write_cstr(&doc, key);
+	}
+	buf_addc(&doc, '}');
+	run->key_fd = memfd_create("baton-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (run->key_fd < 0 || file_write_all(run->key_fd, doc.data, doc.len, NULL) < 0 ||
+	    lseek(run->key_fd, 0, SEEK_SET) < 0 ||
+	    fcntl(run->key_fd, F_ADD_SEALS,
+		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		rc = err_sys(err, "cannot make the sealed file for keys");
+	explicit_bzero(doc.data, doc.len);
+	buf_release(&doc);
+	return rc;
+}
+
+static int open_key(struct run *run, const char *key_env, struct err *err)
+{
+	static const char *const secret[] = {"*_API_KEY", "*_AUTH_TOKEN", "*_SECRET", NULL};
+	char *key = NULL;
+
+	if (key_env && !run->rehearsal) {
+		key = settings_key(run->settings, run->provider, key_env, err);
+		if (!key)
+			return -1;
+	}
+	int rc = seal_keys(run, run->provider, key, err);
+	if (key) {
+		explicit_bzero(key, strlen(key));
+		free(key);
+	}
+	const char *own[] = {key_env, NULL};
+	env_wipe(own);
+	env_wipe(secret);
+	return rc;
+}
+
+/* "rehearsal:FILE" and "rehearsal+openai:FILE": the server is started for this run, its address
+ * comes later. */
+static void open_rehearsal(struct run *run)
+{
+	bool openai = strcmp(run->provider, "rehearsal+openai") == 0;
+
+	run->rehearsal = take_ptr(run->model_name);
+	run->model_name = mem_strdup("rehearsal");
+	run->provider_json = json_object_new_object();
+	json_set_str(run->provider_json, "name", run->provider);
+	json_set_str(run->provider_json, "api", openai ? "openai" : "anthropic");
+	json_set_str(run->provider_json, "auth", "none");
+}
+
+static void set_default(struct json_object *row, const char *key, const char *value)
+{
+	if (!json_has(row, key))
+		json_set_str(row, key, value);
+}
+
+/* The configuration's overrides; a provider that the table does not know gets its api's plain
+ * dialect, a rehearsal the prices that it is tried with. Caller puts it. */
+static struct json_object *model_overrides(const struct run *run)
+{
+	AUTO_FREE char *full = mem_printf("%s/%s", run->provider, run->model_name);
+	const char *api = json_str(run->provider_json, "api", "openai");
+	AUTO_FREE char *dialect = mem_printf("%s-compatible", api);
+	struct json_object *all = NULL;
+
+	if (model_provider(run->provider))
+		return json_object_get(settings_models(run->settings));
+	json_object_deep_copy(settings_models(run->settings), &all, NULL);
+	struct json_object *row = json_obj(all, full);
+	if (!row) {
+		row = json_object_new_object();
+		json_set(all, full, row);
+	}
+	set_default(row, "api", api);
+	set_default(row, "dialect", run->rehearsal ? api : dialect);
+	if (run->rehearsal)
+		set_default(row, "cache", "automatic");
+	return all;
+}
+
+static int check_window(struct run *run, struct err *err)
+{
+	int64_t window = settings_i64(run->settings, OPT_WINDOW);
+
+	if (window)
+		run->model->window = window;
+	if (!run->model->window && run->rehearsal)
+		run->model->window = 200000;
+	if (run->model->window)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "the context window of '%s/%s' is not known: give it with --window TOKENS",
+		       run->provider, run->model_name);
+}
+
+static int check_price(struct run *run, struct err *err)
+{
+	if (settings_double(run->settings, OPT_MAX_COST) < 0 || run->model->price.known)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--max-cost needs prices and none are known for '%s/%s': set them under "
+		       "'models:' in "
+		       "the configuration, or use --max-tokens",
+		       run->provider, run->model_name);
+}
+
+int run_open_model(struct run *run, struct err *err)
+{
+	const char *key_env = NULL;
+
+	if (settings_model(run->settings, &run->provider, &run->model_name, err) < 0)
+		return -1;
+	AUTO_JSON struct json_object *overrides = NULL;
+	if (text_starts(run->provider, "rehearsal"))
+		open_rehearsal(run);
+	else if (settings_provider(run->settings, run->provider, &run->provider_json, &key_env,
+				   err) < 0)
+		return -1;
+	overrides = model_overrides(run);
+	if (model_find(run->provider, run->model_name, overrides, &run->model, err) < 0)
+		return -1;
+	const char *api = json_str(run->provider_json, "api", "openai");
+	run->model->api = strcmp(api, "anthropic") == 0 ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
+	if (check_window(run, err) < 0 || check_price(run, err) < 0)
+		return -1;
+	return open_key(run, key_env, err);
+}
