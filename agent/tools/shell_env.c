@@ -8,7 +8,11 @@
  */
 #include "agent/tools/shell.h"
 
+#include <fcntl.h>
+
 #include "base/env.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -90,14 +94,14 @@ static const struct {
 };
 
 /* Takes out what a pattern in pass_env let through: no GIT_* but our own. */
-static void drop_git_variables(char **list)
+static void drop_git_variables(char **list, const struct words *ours)
 {
 	size_t kept = 0;
 	for (size_t i = 0; list[i]; i++) {
-		bool ours = !text_starts(list[i], "GIT_");
-		for (size_t k = 0; !ours && k < ARRAY_SIZE(fixed); k++)
-			ours = strcmp(list[i], fixed[k]) == 0;
-		if (ours)
+		bool keep = !text_starts(list[i], "GIT_");
+		for (size_t k = 0; !keep && k < ours->count; k++)
+			keep = strcmp(list[i], ours->items[k]) == 0;
+		if (keep)
 			list[kept++] = list[i];
 		else
 			free(list[i]);
@@ -105,11 +109,28 @@ static void drop_git_variables(char **list)
 	list[kept] = NULL;
 }
 
+/* The box hides HOME, and git ends with an error on a configuration that is there and cannot be
+ * read. So in the box git gets one of ours: an identity for repositories that commands make (a
+ * repository's own wins), and no look at the user's attributes and ignore files. Caller frees. */
+static char *git_variable(const struct tool_settings *s)
+{
+	static const char text[] =
+		"[user]\n\tname = baton\n\temail = baton@localhost\n"
+		"[core]\n\tattributesFile = /dev/null\n\texcludesFile = /dev/null\n";
+	const char *folder = s->cache_dir ? s->cache_dir : s->scratch_dir;
+	AUTO_FREE char *path = file_join(folder, "gitconfig");
+	struct err err = ERR_INIT;
+	if (file_write_atomic(AT_FDCWD, path, text, strlen(text), 0644, &err) == 0)
+		return mem_printf("GIT_CONFIG_GLOBAL=%s", path);
+	log_warn("no git configuration for commands: %s", err.message);
+	return mem_strdup("GIT_CONFIG_GLOBAL=/dev/null");
+}
+
 char **shell_environment(struct tool_context *ctx)
 {
 	const struct tool_settings *s = &ctx->settings;
 	struct words allow = {0}, extra = {0};
-	char *owned[ARRAY_SIZE(caches) + 2];
+	char *owned[ARRAY_SIZE(caches) + 4];
 	size_t n_owned = 0;
 	if (ctx->shell_env)
 		return ctx->shell_env;
@@ -123,13 +144,17 @@ char **shell_environment(struct tool_context *ctx)
 		words_add(&extra, fixed[i]);
 	owned[n_owned++] = mem_printf("TMPDIR=%s", s->scratch_dir);
 	owned[n_owned++] = mem_printf("BATON_RESULTS=%s", s->results_dir);
+	if (s->box_program) {
+		owned[n_owned++] = git_variable(s);
+		owned[n_owned++] = mem_printf("npm_config_userconfig=%s/npmrc", s->scratch_dir);
+	}
 	for (size_t i = 0; s->cache_dir && i < ARRAY_SIZE(caches); i++)
 		owned[n_owned++] =
 			mem_printf("%s=%s/%s", caches[i].name, s->cache_dir, caches[i].sub);
 	for (size_t i = 0; i < n_owned; i++)
 		words_add(&extra, owned[i]);
 	ctx->shell_env = env_filter(allow.items, extra.items);
-	drop_git_variables(ctx->shell_env);
+	drop_git_variables(ctx->shell_env, &extra);
 	for (size_t i = 0; i < n_owned; i++)
 		free(owned[i]);
 	words_release(&allow);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,8 @@ int fixture_teardown(void **state)
 	struct fixture *f = *state;
 	tool_result_release(&f->result);
 	tool_context_free(f->ctx);
+	umount2(f->results,
+		MNT_DETACH); /* of the test with a full disk, if it failed in the middle */
 	file_remove_tree(f->top, NULL);
 	free(f->top);
 	free(f->worktree);

@@ -353,6 +353,17 @@ static void test_box_command_line(void **state)
 			   "/opt/extra\n--network\nnone\n--\n/bin/bash\n-c\necho hi\n",
 			   f->worktree, f->git_dir, f->scratch, f->cache, f->results);
 	assert_string_equal(said(f), want);
+	/* The box hides HOME: git must not stumble over a configuration that it cannot read. */
+	FILE *env = fopen(box, "w");
+	fputs("#!/bin/bash\nenv; cat \"$GIT_CONFIG_GLOBAL\"\n", env);
+	fclose(env);
+	call(f, "shell", "{'command':'true'}");
+	AUTO_FREE char *global = mem_printf("GIT_CONFIG_GLOBAL=%s/gitconfig\n", f->cache);
+	assert_says(f, global);
+	assert_says(f, "name = baton\n");
+	FILE *again = fopen(box, "w");
+	fputs("#!/bin/bash\nprintf '%s\\n' \"$@\"\n", again);
+	fclose(again);
 	f->settings.read_only = true;
 	fixture_restart(f);
 	call(f, "shell", "{'command':'echo hi'}");
