@@ -108,7 +108,7 @@ struct request {
 	const char *task; /* joined user texts before the first answer: task, instructions,
 			     environment */
 	size_t task_len;
-	const char *last;   /* what request_last_text gave; NULL before */
+	const char *last; /* what request_last_text gave; NULL before */
 	size_t last_len;
 	size_t turn;	 /* assistant messages so far */
 	size_t tail;	 /* first message behind the last assistant message */
