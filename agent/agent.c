@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "agent/ask.h"
 #include "agent/events.h"
 #include "agent/prompt.h"
 #include "agent/round.h"
@@ -109,6 +110,7 @@ static int make_agent(struct agent *a, struct err *err)
 
 static void release_agent(struct agent *a)
 {
+	ask_release(a);
 	transcript_close(a->transcript);
 	client_free(a->client);
 	free(a->system);

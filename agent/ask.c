@@ -17,7 +17,7 @@
 #define ASK_RETRIES   3
 #define SSE_PER_TOKEN 80 /* bytes of a stream, of an answer whose usage is not known */
 
-/* One attempt; lives until its end came or the callers are freed (with the process). */
+/* One attempt; lives until its end came, or until ask_release. */
 struct attempt {
 	struct agent *a;
 	struct stream_parser *parser;
@@ -240,6 +240,20 @@ static enum verdict judge(struct agent *a, struct attempt *at, int64_t req, stru
 	return VERDICT_AGAIN;
 }
 
+static void attempt_free(struct attempt *at)
+{
+	if (!at)
+		return;
+	stream_free(at->parser);
+	free(at->message);
+	free(at);
+}
+
+void ask_release(struct agent *a)
+{
+	attempt_free(take_ptr(a->attempt));
+}
+
 /* 0: an answer; 1: ended; 2: once more, `why` says why; -1. */
 static int try_once(struct agent *a, struct ask_result *r, const char *beta, struct err *why,
 		    struct err *err)
@@ -251,19 +265,13 @@ static int try_once(struct agent *a, struct ask_result *r, const char *beta, str
 	at->a = a;
 	at->parser = stream_new(a->client, NULL, NULL);
 	if (run_attempt(a, r, beta, at, &req, err) < 0) {
-		/* An open call keeps its argument until the channel is gone: the process ends now.
+		/* An open call still points to it: the end of a cancelled call is not waited for.
 		 */
-		if (!req || at->over) {
-			stream_free(at->parser);
-			free(at->message);
-			free(at);
-		}
+		a->attempt = at;
 		return -1;
 	}
 	verdict = judge(a, at, req, r, why);
-	stream_free(at->parser);
-	free(at->message);
-	free(at);
+	attempt_free(at);
 	return verdict == VERDICT_DONE ? 0 : verdict == VERDICT_ENDED ? 1 : 2;
 }
 

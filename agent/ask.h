@@ -18,5 +18,7 @@ struct ask_result {
  * disk (I5), sends and waits. Answers that break off are asked for again, 3 times at most. 1: the
  * work has ended: no room, or the call failed for good. */
 int ask_model(struct agent *a, struct ask_result *ret, struct err *err);
+/* Frees what a call that was left open needs; nothing may be polled afterwards. */
+void ask_release(struct agent *a);
 
 #endif

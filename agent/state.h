@@ -46,6 +46,8 @@ struct outcome {
 /* Why the model may only report now. */
 enum forced { FORCED_NOT, FORCED_PARENT, FORCED_ROUNDS, FORCED_WINDOW };
 
+struct attempt;
+
 struct agent {
 	struct agent_settings *settings;
 	struct waiter *waiter;
@@ -62,7 +64,8 @@ struct agent {
 	struct offload offload;
 	struct repeats repeats;
 	struct record record;
-	struct buf body; /* of the present request */
+	struct buf body;	 /* of the present request */
+	struct attempt *attempt; /* of a call that a stop left open: ask_release */
 
 	enum forced forced;
 	char forced_why[256];

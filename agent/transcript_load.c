@@ -103,13 +103,25 @@ static const struct block *find_call(const struct message *m, const char *id)
 	return NULL;
 }
 
+/* Raw parts are copied into requests as they are: they must be JSON. */
+static bool raw_is_json(const struct block *b)
+{
+	AUTO_JSON struct json_object *value = NULL;
+
+	return json_parse(b->raw, strlen(b->raw), &value, NULL) == 0 &&
+	       (json_object_is_type(value, json_type_object) ||
+		(json_object_is_type(value, json_type_array) && b->kind == BLOCK_THINKING));
+}
+
 /* `before` is the message so far, of blocks that were kept. */
 static bool assistant_keeps(const struct message *before, const struct block *b)
 {
+	if (b->raw && !raw_is_json(b))
+		return false;
 	switch (b->kind) {
 	case BLOCK_TEXT: return b->text_len > 0;
-	case BLOCK_THINKING:
-	case BLOCK_OPAQUE: return true;
+	case BLOCK_THINKING: return true;
+	case BLOCK_OPAQUE: return b->raw != NULL;
 	case BLOCK_TOOL_CALL: return is_named(b) && !find_call(before, b->id);
 	default: return false;
 	}

@@ -21,7 +21,7 @@ static int fail(struct err *err, const struct message *m, size_t block, const ch
 static bool is_blank(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)s[i] > ' ')
+		if (s[i] != ' ' && (s[i] < '\t' || s[i] > '\r'))
 			return false;
 	return true;
 }

@@ -27,6 +27,8 @@ void rig_run(struct fake_parent *p, const char *api, const struct fake_step *scr
 
 struct json_object *rig_report(const struct fake_parent *p); /* what was delivered */
 void rig_load(struct conversation *c);			     /* the transcript, well-formed */
+/* The same for a transcript that may lack the results of its last calls. */
+void rig_load_repaired(struct conversation *c);
 bool rig_transcript_has(const char *text);
 char *rig_path(const char *name); /* below the folder; caller frees */
 /* A hook: stops the agent at its first request. */

@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -335,6 +336,15 @@ static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct
 
 /* ---- the process ---- */
 
+/* A limit stands for a full disk: a write is cut short in the same way. */
+static void limit_files(size_t bytes)
+{
+	struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+
+	if (bytes)
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
 void fake_start(struct fake_parent *p, const char *document)
 {
 	int pair[2];
@@ -344,6 +354,7 @@ void fake_start(struct fake_parent *p, const char *document)
 	assert_true(p->pid >= 0);
 	if (!p->pid) {
 		close(pair[0]);
+		limit_files(p->file_limit);
 		_exit(agent_main(pair[1], pair[1]));
 	}
 	close(pair[1]);

@@ -43,6 +43,7 @@ struct fake_parent {
 	void (*on_request)(struct fake_parent *p, size_t index);
 	void (*on_tick)(struct fake_parent *p); /* a few times a second */
 	bool refuse_reports, mute_reports;
+	size_t file_limit; /* the largest file that the agent can write; 0: none */
 	void *arg;
 
 	pid_t pid;

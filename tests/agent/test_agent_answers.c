@@ -104,6 +104,27 @@ static void trap_86_no_request_above_the_window(void **state)
 	fake_release(&p);
 }
 
+/* Trap 144: the disk is full. The agent stops, says where, and leaves no half record. */
+static void trap_144_full_disk(void **state)
+{
+	static const struct fake_step script[] = {
+		{.calls = "c1 shell {\"command\":\"seq 1 1500\"}"},
+		{.calls = "c2 shell {\"command\":\"seq 1 1500\"}"},
+		{.calls = REPORT_CALL},
+	};
+	struct fake_parent p = {.file_limit = 13000};
+	struct conversation c;
+
+	RUN(&p, script, NULL);
+	assert_int_equal(p.status, 0);
+	assert_string_equal(p.result, "failed");
+	assert_non_null(strstr(p.reason, "no space on '"));
+	assert_non_null(strstr(p.reason, "transcript.jsonl"));
+	rig_load_repaired(&c);
+	conversation_release(&c);
+	fake_release(&p);
+}
+
 /* ---- answers that are not as they should be ---- */
 
 /* Traps 26, 28: thinking alone, or nothing at all, is an empty answer; it is never sent back. */
@@ -304,6 +325,7 @@ int main(void)
 		WITH_FOLDER(i3_blocking_limit),
 		WITH_FOLDER(w7_near_the_limit),
 		WITH_FOLDER(trap_86_no_request_above_the_window),
+		WITH_FOLDER(trap_144_full_disk),
 		WITH_FOLDER(trap_28_blank_answers),
 		WITH_FOLDER(blank_answers_in_a_row_fail),
 		WITH_FOLDER(trap_154_loop),
