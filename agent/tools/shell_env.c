@@ -75,8 +75,6 @@ static const char *const fixed[] = {
 	"GIT_SEQUENCE_EDITOR=" NO_EDITOR(
 		"set GIT_SEQUENCE_EDITOR to a command that edits the list"),
 	"GIT_TERMINAL_PROMPT=0",
-	"GIT_CONFIG_GLOBAL=/dev/null", /* the box cannot read HOME; identity is in the private
-					  repository */
 	"GIT_ASKPASS=false",
 	"SSH_ASKPASS=false",
 	"DEBIAN_FRONTEND=noninteractive",

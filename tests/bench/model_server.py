@@ -1,0 +1,108 @@
+"""A scripted Anthropic server for benchmarks: answers at once, and notes when requests arrive and answers end.
+
+One thread a connection; times are time.monotonic_ns. The script is a function from the number of assistant
+messages so far (turn) to a list of tool calls; no request is parsed beyond counting.
+"""
+import json
+import socket
+import threading
+import time
+
+
+def events(calls, request_id):
+    def event(name, data):
+        return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+    usage = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 100, "output_tokens": 1}
+    out = [event("message_start", {"type": "message_start", "message": {
+        "id": f"msg_{request_id}", "type": "message", "role": "assistant", "model": "bench", "content": [],
+        "stop_reason": None, "usage": usage}})]
+    for index, (name, arguments) in enumerate(calls):
+        out.append(event("content_block_start", {"type": "content_block_start", "index": index, "content_block": {
+            "type": "tool_use", "id": f"toolu_{request_id}_{index}", "name": name, "input": {}}}))
+        out.append(event("content_block_delta", {"type": "content_block_delta", "index": index, "delta": {
+            "type": "input_json_delta", "partial_json": json.dumps(arguments)}}))
+        out.append(event("content_block_stop", {"type": "content_block_stop", "index": index}))
+    out.append(event("message_delta", {"type": "message_delta", "delta": {"stop_reason": "tool_use"},
+                                       "usage": {"output_tokens": 20}}))
+    out.append(event("message_stop", {"type": "message_stop"}))
+    body = "".join(out).encode()
+    head = (f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(body)}\r\n\r\n").encode()
+    return head + body
+
+
+class ModelServer:
+    def __init__(self, script):
+        self.script = script
+        self.arrivals, self.ends = [], []
+        self.hold = threading.Event()
+        self.hold.set()
+        self.count = 0
+        self.lock = threading.Lock()
+        self.waiting = 0
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def read_request(self, connection, rest):
+        data = bytearray(rest)
+        while b"\r\n\r\n" not in data:
+            chunk = connection.recv(1 << 16)
+            if not chunk:
+                return None, b""
+            data += chunk
+        head, _, body = bytes(data).partition(b"\r\n\r\n")
+        length = 0
+        for line in head.split(b"\r\n"):
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+            if name.lower() == b"expect":
+                connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        parts, have = [body], len(body)
+        while have < length:
+            chunk = connection.recv(1 << 20)
+            if not chunk:
+                return None, b""
+            parts.append(chunk)
+            have += len(chunk)
+        whole = b"".join(parts)
+        return whole[:length], whole[length:]
+
+    def serve(self, connection):
+        rest = b""
+        while True:
+            try:
+                body, rest = self.read_request(connection, rest)
+            except OSError:
+                return
+            if body is None:
+                return
+            arrived = time.monotonic_ns()
+            turn = body.count(b'"role":"assistant"')
+            with self.lock:
+                self.count += 1
+                self.waiting += 1
+                number = self.count
+                self.arrivals.append(arrived)
+            self.hold.wait()
+            answer = events(self.script(turn), number)
+            try:
+                connection.sendall(answer)
+            except OSError:
+                return
+            with self.lock:
+                self.waiting -= 1
+                self.ends.append(time.monotonic_ns())
+
+    def close(self):
+        self.listener.close()
