@@ -151,6 +151,8 @@ static int field_choice(const struct field *f, struct json_object *value, const 
 	const char *s = json_object_get_string(value);
 	size_t n = strlen(s);
 
+	if (!n && (f->flags & FIELD_OPTIONAL))
+		return 0; /* a setting that was left empty */
 	for (const char *p = f->choices; n && p; p = strchr(p, '|'), p = p ? p + 1 : NULL) {
 		if (!strncmp(p, s, n) && (p[n] == '|' || !p[n])) {
 			*ret = s;

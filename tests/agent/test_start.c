@@ -39,6 +39,14 @@ static void a_whole_document(void **state)
 	agent_settings_free(s);
 }
 
+static void an_empty_choice_is_no_choice(void **state)
+{
+	struct agent_settings *s = fixture_settings(folder, "{\"role\":{\"effort\":\"\"}}");
+
+	assert_null(s->effort);
+	agent_settings_free(s);
+}
+
 static void refused(const char *members, const char *what)
 {
 	AUTO_FREE char *text = fixture_start(folder, "anthropic", members);
@@ -102,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_whole_document, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_empty_choice_is_no_choice, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_fields_are_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_document_at_all, setup, teardown),
 	};
