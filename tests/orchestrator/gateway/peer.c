@@ -109,7 +109,10 @@ static void on_call_frame(struct peer *p, const struct frame *f)
 	struct json_object *h = f->header;
 	struct peer_call *c = find(p, json_i64(h, "req", -1));
 	switch (f->type) {
-	case FRAME_GRANT: on_grant(p, c); break;
+	case FRAME_GRANT:
+		c->attempt = (int)json_i64(h, "attempt", 0);
+		on_grant(p, c);
+		break;
 	case FRAME_DATA: on_answer(p, c, f); break;
 	case FRAME_END: on_end(c, f); break;
 	case FRAME_CREDIT:
@@ -227,15 +230,15 @@ void peer_start(struct peer *p, const char *keys, const char *start)
 
 void peer_start_one(struct peer *p, int port, const char *api, const char *more, const char *top)
 {
+	bool openai = strcmp(api, "openai") == 0;
 	char *start =
 		mem_printf("{\"providers\":[{\"name\":\"p\",\"api\":\"%s\",\"base_url\":\"http://"
 			   "127.0.0.1:%d%s\","
-			   "\"key\":\"p\",\"auth\":\"%s\"%s}]%s,\"timeouts\":{\"connect_ms\":2000,"
+			   "\"key\":\"p\",\"auth\":\"%s\"%s}],\"timeouts\":{\"connect_ms\":2000,"
 			   "\"bytes_idle_ms\":250,\"content_idle_ms\":500,\"max_sleep_ms\":5000},"
-			   "\"retries\":4,\"backoff_ms\":20,\"backoff_max_ms\":100}",
-			   api, port, strcmp(api, "openai") == 0 ? "/v1" : "",
-			   strcmp(api, "openai") == 0 ? "bearer" : "x-api-key", more ? more : "",
-			   top ? top : "");
+			   "\"retries\":4,\"backoff_ms\":20,\"backoff_max_ms\":100%s}",
+			   api, port, openai ? "/v1" : "", openai ? "bearer" : "x-api-key",
+			   more ? more : "", top ? top : "");
 	peer_start(p, "{\"p\":\"sk-secret-of-the-test\"}", start);
 	free(start);
 }
@@ -253,7 +256,7 @@ void peer_stop(struct peer *p)
 	}
 	buf_release(&p->notes);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(WEXITSTATUS(status), p->expected_status);
 }
 
 struct peer_call *peer_call_as(struct peer *p, const char *agent, const char *purpose,
@@ -266,11 +269,13 @@ struct peer_call *peer_call_as(struct peer *p, const char *agent, const char *pu
 	c->len = len;
 	c->hold_body = hold;
 	p->calls[p->n_calls++] = c;
+	AUTO_FREE char *attempt =
+		p->first_attempt ? mem_printf(",\"attempt\":%d", p->first_attempt) : mem_strdup("");
 	channel_sendf(p->channel, FRAME_REQUEST, NULL, 0,
 		      "\"req\":%" PRId64 ",\"class\":\"%s\",\"provider\":\"p\",\"model\":\"m\","
 		      "\"api\":\"%s\",\"length\":%zu,\"estimate\":1000,\"max_tokens\":100,"
-		      "\"agent\":\"%s\"",
-		      c->req, purpose ? purpose : "main", api, len, agent ? agent : "a1");
+		      "\"agent\":\"%s\"%s",
+		      c->req, purpose ? purpose : "main", api, len, agent ? agent : "a1", attempt);
 	return c;
 }
 

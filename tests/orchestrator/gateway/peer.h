@@ -22,10 +22,10 @@ struct peer_call {
 	int64_t req;
 	const char *body;
 	size_t len, sent;
-	int64_t credit, owed; /* owed: answer bytes not credited back */
-	bool hold_credit;     /* the test gives credit back itself */
-	bool hold_body;	      /* the test sends the body itself */
-	int grants, agains, waits, datas;
+	int64_t credit, owed;			   /* owed: answer bytes not credited back */
+	bool hold_credit;			   /* the test gives credit back itself */
+	bool hold_body;				   /* the test sends the body itself */
+	int grants, attempt, agains, waits, datas; /* attempt: as the last grant says */
 	int64_t until, waiting_until;
 	char reason[256], waiting[256]; /* waiting: all reasons, a blank after each */
 	struct buf answer;
@@ -39,14 +39,15 @@ struct peer_call {
 
 struct peer {
 	pid_t pid;
-	int pid_status;
+	int expected_status; /* of the gateway's exit */
 	struct channel *channel;
 	struct peer_call *calls[256];
 	size_t n_calls;
 	bool hello, ready, closed;
 	int64_t pongs;
-	struct buf notes; /* one line a note: name and body */
-	int64_t most_out; /* most answer bytes that were outstanding in any call */
+	int first_attempt; /* said in requests if above 0, as for a new gateway */
+	struct buf notes;  /* one line a note: name and body */
+	int64_t most_out;  /* most answer bytes that were outstanding in any call */
 };
 
 /* The proxies and certificates of the tester's own machine are none of the tests'. */
@@ -55,9 +56,12 @@ void peer_clean_environment(void);
 /* Starts the gateway with the keys document (NULL: an empty file) and sends the start document. */
 void peer_start(struct peer *p, const char *keys, const char *start);
 /* The same for one provider "p" at http://127.0.0.1:port with short timers. more: further members
- * of the provider, ",\"x\":1", or NULL; top: further members of the document, or NULL. */
+ * of the provider, ",\"x\":1", or NULL; top: further members of the document, which win, or NULL.
+ */
+#define PEER_LONG_TIMERS ",\"timeouts\":{\"bytes_idle_ms\":60000,\"content_idle_ms\":60000}"
+
 void peer_start_one(struct peer *p, int port, const char *api, const char *more, const char *top);
-void peer_stop(struct peer *p); /* closes the channel; the gateway must exit with 0 */
+void peer_stop(struct peer *p); /* closes the channel; the gateway must exit as expected */
 
 /* The call object is owned by the peer until peer_stop. */
 struct peer_call *peer_call(struct peer *p, const char *api, const char *body, size_t len);

@@ -203,7 +203,8 @@ static void accept_all(int listener, int gate, struct raw_shared *shared, raw_ha
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
-	signal(SIGCHLD, SIG_IGN);
+	struct sigaction reap = {.sa_handler = SIG_IGN};
+	sigaction(SIGCHLD, &reap, NULL);
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 		if (fd < 0)

@@ -101,6 +101,7 @@ static void test_trap_77_reset_after_the_first_delta(void **state)
 	peer_wait_over(&r.p, c);
 	assert_string_equal(c->outcome, "ok");
 	assert_int_equal(c->agains, 1);
+	assert_int_equal(c->attempt, 2);
 	assert_null(strstr(buf_str(&c->answer), "first"));
 	assert_non_null(strstr(buf_str(&c->answer), "second"));
 	assert_non_null(strstr(buf_str(&r.p.notes), "retry {"));
@@ -458,11 +459,61 @@ static void test_refusal_before_the_body_is_up(void **state)
 
 /* ---- limits and fairness ---- */
 
+static void serve_error_behind_the_credit(struct raw_conn *c, const void *arg)
+{
+	while (raw_request(c)) {
+		if (c->number > 1) {
+			raw_anthropic(c, "whole");
+			continue;
+		}
+		raw_stream_head(c);
+		for (int i = 0; i < 25; i++)
+			raw_sendf(c, "2710\r\ndata: %09993d\n\r\n", i);
+		raw_gate(c);
+		/* More than the credit left, and the error in the same piece. */
+		char *end = mem_printf(
+			"data: %015000d\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{"
+			"\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
+			0);
+		raw_chunk(c, end);
+		free(end);
+		raw_wait_close(c);
+	}
+}
+
+static bool has_250000(void *arg)
+{
+	return ((struct peer_call *)arg)->answer.len >= 250000;
+}
+
+/* The error is found while curl hands over what it had to hold back. */
+static void test_error_in_what_was_held_back(void **state)
+{
+	struct rig r;
+	raw_server_start(&r.s, serve_error_behind_the_credit, NULL);
+	peer_start_one(&r.p, r.s.port, "anthropic", NULL, PEER_LONG_TIMERS);
+	struct peer_call *c = peer_call(&r.p, "anthropic", BODY, strlen(BODY));
+	c->hold_credit = true;
+	peer_wait(&r.p, has_250000, c);
+	raw_server_release_one(&r.s);
+	int64_t end = clock_mono_ms() + 300;
+	while (clock_mono_ms() < end)
+		peer_turn(&r.p, 20);
+	assert_int_equal(c->agains, 0);
+	peer_credit(&r.p, c);
+	c->hold_credit = false;
+	peer_wait_over(&r.p, c);
+	assert_string_equal(c->outcome, "ok");
+	assert_int_equal(c->agains, 1);
+	assert_string_equal(c->reason, "status 529: Overloaded");
+	rig_stop(&r);
+}
+
 static void serve_429_with_wait(struct raw_conn *c, const void *arg)
 {
 	while (raw_request(c)) {
 		if (c->number == 1)
-			raw_answer(c, 429, "retry-after-ms: 150\r\n",
+			raw_answer(c, 429, "retry-after: 1\r\n",
 				   "{\"error\":{\"message\":\"slow\"}}");
 		else
 			raw_openai(c, "ok");
@@ -476,7 +527,9 @@ static void test_server_wait_is_kept(void **state)
 	struct peer_call *c = one_call(&r, "openai");
 	assert_string_equal(c->outcome, "ok");
 	long long gap = atomic_load(&r.s.shared->stamps[1]) - atomic_load(&r.s.shared->stamps[0]);
-	assert_in_range(gap, 149, 1500);
+	assert_in_range(gap, 999, 5000);
+	assert_non_null(
+		strstr(buf_str(&r.p.notes), "limit {\"provider\":\"p\",\"kind\":\"rate_limit\""));
 	assert_true(c->until > 0);
 	rig_stop(&r);
 }
@@ -627,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_trap_70_request_above_the_minute_limit),
 		cmocka_unit_test(test_excess_is_measured_against_the_estimate),
 		cmocka_unit_test(test_refusal_before_the_body_is_up),
+		cmocka_unit_test(test_error_in_what_was_held_back),
 		cmocka_unit_test(test_server_wait_is_kept),
 		cmocka_unit_test(test_trap_68_storm_of_429),
 		cmocka_unit_test(test_fair_queue),

@@ -3,13 +3,15 @@
  *
  * A real baton-gateway, a scripted HTTP server on loopback, and this test as its parent.
  */
-#include <inttypes.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -362,6 +364,51 @@ static void test_ping_is_answered(void **state)
 	peer_stop(&p);
 }
 
+/* A gateway that replaces a dead one goes on counting (call.h). */
+static void test_attempts_go_on_from_the_request(void **state)
+{
+	struct raw_server s;
+	struct peer p;
+	raw_server_start(&s, serve_anthropic, NULL);
+	peer_start_one(&p, s.port, "anthropic", NULL, PEER_LONG_TIMERS);
+	p.first_attempt = 3;
+	struct peer_call *c = peer_call(&p, "anthropic", HELLO_BODY, strlen(HELLO_BODY));
+	peer_wait_over(&p, c);
+	assert_int_equal(c->attempt, 3);
+	peer_stop(&p);
+	raw_server_stop(&s);
+}
+
+/* I1: another process of the same user cannot read the keys out of its memory. */
+static void test_memory_is_not_readable(void **state)
+{
+	struct peer p;
+	if (geteuid() == 0) {
+		print_message("root may read every memory: skipped\n");
+		skip();
+	}
+	peer_start_one(&p, 1, "openai", NULL, NULL);
+	AUTO_FREE char *path = mem_printf("/proc/%d/mem", (int)p.pid);
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fd, -1);
+	assert_int_equal(errno, EACCES);
+	peer_stop(&p);
+}
+
+/* The parent's bad frames end the gateway with an error, never hang it. */
+static void test_second_start_ends_it(void **state)
+{
+	struct peer p;
+	peer_start_one(&p, 1, "openai", NULL, NULL);
+	channel_send(p.channel, FRAME_START, NULL, "{}", 2);
+	int64_t deadline = clock_mono_ms() + PEER_DEADLINE_MS;
+	while (!p.closed && clock_mono_ms() < deadline)
+		peer_turn(&p, 20);
+	assert_true(p.closed);
+	p.expected_status = 1;
+	peer_stop(&p);
+}
+
 /* A body shorter than its length would leave the server waiting: the call fails instead. */
 static void test_body_of_the_wrong_length(void **state)
 {
@@ -419,6 +466,9 @@ int main(void)
 		cmocka_unit_test(test_answer_ends_with_its_last_event),
 		cmocka_unit_test(test_requests_that_cannot_be_served),
 		cmocka_unit_test(test_ping_is_answered),
+		cmocka_unit_test(test_attempts_go_on_from_the_request),
+		cmocka_unit_test(test_memory_is_not_readable),
+		cmocka_unit_test(test_second_start_ends_it),
 		cmocka_unit_test(test_body_of_the_wrong_length),
 		cmocka_unit_test(test_connections_are_shared),
 	};

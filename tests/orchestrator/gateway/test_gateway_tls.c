@@ -82,6 +82,24 @@ static bool accepts(int number)
 	return connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0;
 }
 
+static void start_server(const char *key, const char *cert)
+{
+	char number[16];
+	port = free_port();
+	snprintf(number, sizeof(number), "%d", port);
+	const char *serve[] = {"nghttpd", "--echo-upload", "-a", "127.0.0.1", number, key, cert,
+			       NULL};
+	server = start_program(serve);
+	int64_t deadline = clock_mono_ms() + PEER_DEADLINE_MS;
+	while (!accepts(port)) {
+		int status;
+		if (waitpid(server, &status, WNOHANG) == server || clock_mono_ms() > deadline) {
+			server = -1;
+			return;
+		}
+	}
+}
+
 static int setup(void **state)
 {
 	snprintf(folder, sizeof(folder), "/tmp/baton-tls-XXXXXX");
@@ -110,20 +128,7 @@ static int setup(void **state)
 			      NULL};
 	if (run_program(make))
 		return 0;
-	char number[16];
-	port = free_port();
-	snprintf(number, sizeof(number), "%d", port);
-	const char *serve[] = {"nghttpd", "--echo-upload", "-a", "127.0.0.1", number, key, cert,
-			       NULL};
-	server = start_program(serve);
-	int64_t deadline = clock_mono_ms() + PEER_DEADLINE_MS;
-	while (!accepts(port)) {
-		int status;
-		if (waitpid(server, &status, WNOHANG) == server || clock_mono_ms() > deadline) {
-			server = -1;
-			return 0;
-		}
-	}
+	start_server(key, cert);
 	return 0;
 }
 
