@@ -41,6 +41,7 @@ static void add_text(struct answer *a, enum part_kind kind, struct scope *scope,
 		add_block(a, kind, buf_str(&text), text.len);
 }
 
+/* An unknown tool is called nevertheless, as models do, and noted. */
 static void add_call(struct answer *a, struct scope *scope, struct json_object *call)
 {
 	const struct request *r = scope->request;
@@ -79,6 +80,7 @@ static void add_calls(struct answer *a, struct scope *scope, struct json_object 
 	}
 }
 
+/* A call costs its name and frame beside its arguments, on output as on input. */
 static int64_t block_tokens(const struct answer_block *block)
 {
 	return tokens_count(block->text, block->len) +
@@ -99,6 +101,7 @@ static void cut_block(struct answer_block *block, int64_t tokens, int64_t left)
 	block->cut = true;
 }
 
+/* Blocks are spent in order; the one that does not fit is cut, what follows is never said. */
 static void bound_output(struct answer *a, const struct request *r, int64_t window)
 {
 	int64_t max = r->max_tokens ? r->max_tokens : INT64_MAX, total = 0;
@@ -137,6 +140,7 @@ static void use_stop_reason(struct answer *a, const char *word)
 	a->stop_text = word;
 }
 
+/* Figures of the scenario replace single ones of ours: tests of accounting need odd values. */
 static void use_usage(struct answer *a, struct json_object *usage)
 {
 	a->output_tokens = json_i64(usage, "output", a->output_tokens);
@@ -147,6 +151,7 @@ static void use_usage(struct answer *a, struct json_object *usage)
 	a->input_tokens = a->usage.fresh + a->usage.read + a->usage.write;
 }
 
+/* Thinking first, then text, then calls: the order in which models speak. */
 void answer_build(struct answer *a, const struct rule *rule, struct scope *scope, uint32_t quirks,
 		  int64_t window)
 {

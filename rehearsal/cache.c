@@ -41,6 +41,7 @@ void prefix_cache_free(struct prefix_cache *cache)
 	free(cache);
 }
 
+/* The entry of the key or the empty one where it would stand; the table is never full. */
 static struct entry *entry_at(struct entry *entries, size_t size, uint64_t key)
 {
 	size_t i = (size_t)key & (size - 1);
@@ -50,6 +51,7 @@ static struct entry *entry_at(struct entry *entries, size_t size, uint64_t key)
 	return &entries[i];
 }
 
+/* Dead entries go first; the table doubles only if a quarter of it is alive. */
 static void make_room(struct prefix_cache *cache, int64_t now_ms)
 {
 	size_t alive = 0, size = cache->size;
@@ -115,6 +117,8 @@ static size_t look_back(struct prefix_cache *cache, const struct request *r, siz
 	return 0;
 }
 
+/* The longest hit of all markers is read; from there on each marker writes what lies between. What
+ * follows the last marker is fresh. */
 static struct cache_usage use_anthropic(struct prefix_cache *cache, const struct request *r,
 					int64_t min_prefix, int64_t now)
 {
@@ -144,6 +148,7 @@ static struct cache_usage use_anthropic(struct prefix_cache *cache, const struct
 	return usage;
 }
 
+/* Message ends from the back: the first one that is known is the longest. All are renewed. */
 static struct cache_usage use_openai(struct prefix_cache *cache, const struct request *r,
 				     int64_t min_prefix, int64_t now)
 {

@@ -19,23 +19,36 @@ struct reader {
 	char *s;
 	size_t n;
 	size_t at;
+	size_t line, line_start; /* line ends stand between tokens only: inside strings they are
+				    refused */
 	struct doc_failure *failure;
 };
 
+/* The first failure stands: every caller returns at once. */
 static int fail(struct reader *r, size_t at, const char *what)
 {
 	r->failure->what = what;
 	r->failure->at = at;
+	r->failure->line = r->line;
+	r->failure->column = at - r->line_start + 1;
 	return -1;
 }
 
 static void skip_blanks(struct reader *r)
 {
-	while (r->at < r->n && (r->s[r->at] == ' ' || r->s[r->at] == '\n' || r->s[r->at] == '\t' ||
-				r->s[r->at] == '\r'))
-		r->at++;
+	for (; r->at < r->n; r->at++) {
+		char c = r->s[r->at];
+
+		if (c == '\n') {
+			r->line++;
+			r->line_start = r->at + 1;
+		} else if (c != ' ' && c != '\t' && c != '\r') {
+			break;
+		}
+	}
 }
 
+/* Nodes are named by index, never by pointer: the array moves while it grows. */
 static uint32_t node_add(struct reader *r, enum doc_type type)
 {
 	struct doc *doc = r->doc;
@@ -68,6 +81,7 @@ static int read_hex4(const struct reader *r, size_t at, unsigned *ret)
 	return 0;
 }
 
+/* At most four bytes for an escape of at least six, so the output never passes the input. */
 static size_t write_utf8(char *out, unsigned cp)
 {
 	if (cp < 0x80) {
@@ -161,6 +175,7 @@ static int read_plain(struct reader *r, char **out)
 	return 0;
 }
 
+/* The node is made first and filled last, as `next` of a string is always its own index + 1. */
 static int read_string(struct reader *r)
 {
 	uint32_t node = node_add(r, DOC_STRING);
@@ -195,6 +210,8 @@ static size_t skip_digits(struct reader *r)
 	return r->at - from;
 }
 
+/* The form of RFC 8259 and no more: no leading zeros, no plus, no lone point. The value is
+ * converted only when somebody asks for it. */
 static int read_number(struct reader *r)
 {
 	size_t from = r->at, digits, first;
@@ -245,6 +262,8 @@ static int read_word(struct reader *r)
 
 static int read_value(struct reader *r, unsigned depth);
 
+/* Keys are string nodes before their values. Duplicates are not searched for: a look-up takes the
+ * first one, and the fingerprint sees them all. */
 static int read_key(struct reader *r)
 {
 	if (r->at >= r->n)
@@ -262,6 +281,8 @@ static int read_key(struct reader *r)
 	return 0;
 }
 
+/* `next` of the container can be set only when its last child is known: until then its subtree is
+ * open. */
 static int read_container(struct reader *r, unsigned depth)
 {
 	bool object = r->s[r->at] == '{';
@@ -314,7 +335,7 @@ static int read_value(struct reader *r, unsigned depth)
 
 int doc_parse(struct doc *doc, char *s, size_t n, struct doc_failure *failure)
 {
-	struct reader r = {.doc = doc, .s = s, .n = n, .failure = failure};
+	struct reader r = {.doc = doc, .s = s, .n = n, .line = 1, .failure = failure};
 
 	doc->n = 0;
 	node_add(&r, DOC_NULL);
@@ -376,6 +397,9 @@ int64_t doc_i64(const struct doc *doc, uint32_t node, int64_t dflt)
 	return errno || *end ? dflt : (int64_t)value;
 }
 
+/* Type and end of each container are mixed in, so that [[1],2] and [[1,2]] differ. Keys count in
+ * their order: a client that sorts them anew has changed the bytes that a provider would compare.
+ */
 uint64_t doc_hash(const struct doc *doc, uint32_t node, uint64_t seed, const char *skip)
 {
 	const struct doc_node *it = &doc->nodes[node];

@@ -40,7 +40,8 @@ struct doc {
  * API passes on ("no low surrogate in string: line 1 column N"). */
 struct doc_failure {
 	const char *what;
-	size_t at; /* byte offset */
+	size_t at;	     /* byte offset */
+	size_t line, column; /* from 1 */
 };
 
 /* Parses exactly one value. The bytes are rewritten and must outlive the doc. Returns 0 or -1. */

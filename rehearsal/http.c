@@ -36,6 +36,7 @@ struct http_slice http_path(const struct http_head *head)
 				   .n = query ? (size_t)(query - head->target.s) : head->target.n};
 }
 
+/* The characters that RFC 9110 allows in method and header names. */
 static bool is_token(struct http_slice s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -58,6 +59,7 @@ static struct http_slice trim(struct http_slice s)
 	return s;
 }
 
+/* Origin form only: this is no proxy, and a target with a scheme is a client's mistake. */
 static int parse_request_line(const char *s, size_t n, struct http_head *head, struct err *err)
 {
 	const char *space = memchr(s, ' ', n), *second;
@@ -79,6 +81,7 @@ static int parse_request_line(const char *s, size_t n, struct http_head *head, s
 	return 0;
 }
 
+/* A folded line starts with a blank, so its name is no token, and it is refused here. */
 static int parse_header(const char *s, size_t n, struct http_head *head, struct err *err)
 {
 	const char *colon = memchr(s, ':', n);
@@ -101,6 +104,7 @@ static int parse_header(const char *s, size_t n, struct http_head *head, struct 
 	return 0;
 }
 
+/* Fifteen digits are enough for anything that is accepted and cannot overflow. */
 static int parse_length(struct http_slice value, int64_t *ret, struct err *err)
 {
 	int64_t length = 0;
@@ -116,6 +120,8 @@ static int parse_length(struct http_slice value, int64_t *ret, struct err *err)
 	return 0;
 }
 
+/* Two lengths, or a length beside chunks, are how requests are smuggled: a careful server refuses
+ * both, and so a careful client must never send them. */
 static int use_headers(struct http_head *head, struct err *err)
 {
 	struct http_slice connection = http_header(head, "connection");
@@ -217,6 +223,8 @@ static int take_line(struct http_chunks *c, const char *s, size_t n, size_t *use
 	return 1;
 }
 
+/* The state stands in *c, so that the bytes may be split anywhere; unfinished framing lines are
+ * left for the next call, data is taken as far as it goes. */
 int http_chunks_feed(struct http_chunks *c, const char *s, size_t n, size_t *used, struct buf *out,
 		     struct err *err)
 {

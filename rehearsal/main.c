@@ -103,6 +103,7 @@ static void on_end(evutil_socket_t fd, short what, void *arg)
 	event_base_loopbreak(arg);
 }
 
+/* Bytes on the watched descriptor mean nothing; its end means that the starter is gone. */
 static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
 	char bytes[256];
@@ -112,6 +113,7 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 		event_base_loopbreak(arg);
 }
 
+/* Written after the port is open, so whoever read the line can connect. */
 static int announce(const struct options *o, uint16_t port, struct err *err)
 {
 	AUTO_FREE char *line =

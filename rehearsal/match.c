@@ -34,6 +34,7 @@ void match_counts_free(struct match_counts *counts)
 	free(counts);
 }
 
+/* The pointer is good until the next call, which may move the table. */
 static int64_t *uses_of(struct match_counts *counts, uint64_t key)
 {
 	size_t i;
@@ -134,6 +135,7 @@ static bool pattern_holds(struct scope *scope, const struct pattern_ref *ref, co
 	return pattern && pattern_match(pattern, text, n, 0, caps);
 }
 
+/* Results carry no tool name in either protocol: it stands in the call that they answer. */
 static bool is_tool(const struct request *r, const struct part *part, const char *tool)
 {
 	const struct part *call;
@@ -167,6 +169,7 @@ static const struct part *find_result(struct request *r, struct scope *scope, si
 	return NULL;
 }
 
+/* `tool_name` and `tool_error` narrow both patterns; alone they ask for any such result. */
 static bool results_hold(const struct condition *c, struct request *r, struct scope *scope)
 {
 	const struct part *part;
@@ -185,6 +188,7 @@ static bool results_hold(const struct condition *c, struct request *r, struct sc
 	return part != NULL;
 }
 
+/* Numbers first, then the role, patterns last: most rules are ruled out before a pattern runs. */
 bool condition_holds(const struct condition *c, struct request *r, struct scope *scope)
 {
 	const char *last = "";
@@ -221,6 +225,8 @@ bool condition_holds(const struct condition *c, struct request *r, struct scope 
 	return true;
 }
 
+/* `request` is the fingerprint of the whole request: the same for each attempt of one call, and
+ * another one in the next turn. */
 static uint64_t scope_key(const struct rule *rule, const struct request *r, size_t index)
 {
 	uint64_t key = hash_mix(HASH_SEED, index + 1);
@@ -250,6 +256,7 @@ static bool chance_holds(const struct rule *rule, const struct request *r, size_
 	return (double)(h >> 11) / 9007199254740992.0 < rule->probability;
 }
 
+/* A use is counted only when all else holds, so `times` means answers and not looks. */
 static bool rule_applies(const struct rule *rule, size_t index, struct match_counts *counts,
 			 struct request *r, struct scope *scope)
 {
@@ -264,6 +271,7 @@ static bool rule_applies(const struct rule *rule, size_t index, struct match_cou
 	return true;
 }
 
+/* A fault that needs an answer to damage, and brings none. */
 static bool is_overlay(const struct rule *rule)
 {
 	return !rule->answer && !rule->fault.status && !rule->fault.overflow &&

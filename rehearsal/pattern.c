@@ -88,6 +88,8 @@ bool pattern_match(const struct pattern *pattern, const char *text, size_t n, si
 	return true;
 }
 
+/* Digits are a number, everything else a name; a name that the pattern lacks is no error here,
+ * since templates ask several captures one after the other. */
 static bool group_number(const struct captures *caps, const char *name, size_t len, unsigned *ret)
 {
 	AUTO_FREE char *key = mem_strndup(name, len);

@@ -19,6 +19,7 @@ struct render {
 	struct buf data; /* of the event being made */
 };
 
+/* Every event's name is its type: the SDKs read either. */
 static void event_send(struct render *v, const char *name)
 {
 	reply_event(v->reply, v->a->quirks, name, buf_str(&v->data), v->data.len);
@@ -36,6 +37,7 @@ static const char *stop_reason(const struct answer *a)
 	}
 }
 
+/* The three input figures are disjoint; their sum is the prompt (wire.md 1.3). */
 static void write_usage(struct buf *out, const struct answer *a, int64_t output, bool zero)
 {
 	const struct cache_usage *u = &a->usage;
@@ -142,6 +144,7 @@ static void send_delta(struct render *v, size_t index, const char *type, const c
 	event_send(v, "content_block_delta");
 }
 
+/* Cut at characters, never inside one; arguments may be cut anywhere, even inside an escape. */
 static void send_pieces(struct render *v, size_t index, const char *type, const char *member,
 			const struct answer_block *b)
 {
@@ -153,6 +156,8 @@ static void send_pieces(struct render *v, size_t index, const char *type, const 
 	}
 }
 
+/* The real stream opens arguments with an empty fragment, and has no more of them for no arguments.
+ */
 static void send_call(struct render *v, size_t index, const struct answer_block *b)
 {
 	bool empty = strcmp(b->text, "{}") == 0;
@@ -164,6 +169,7 @@ static void send_call(struct render *v, size_t index, const struct answer_block 
 		send_pieces(v, index, "input_json_delta", "partial_json", b);
 }
 
+/* The signature is a delta of its own behind the text. */
 static void send_thinking(struct render *v, size_t index, const struct answer_block *b)
 {
 	AUTO_BUF struct buf signature = BUF_INIT;
@@ -202,6 +208,8 @@ static void send_block(struct render *v, size_t index)
 	event_send(v, "content_block_stop");
 }
 
+/* message_start has the input and a first output token, message_delta the final, cumulative
+ * figures. */
 static void render_stream(struct render *v)
 {
 	bool late = v->a->quirks & QUIRK_USAGE_LATE, none = v->a->quirks & QUIRK_NO_USAGE;

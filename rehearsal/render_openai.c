@@ -60,6 +60,7 @@ static void write_head(struct buf *out, const struct render *v, const char *obje
 	buf_adds(out, ",\"system_fingerprint\":\"fp_rehearsal\"");
 }
 
+/* Without include_usage a stream has no figures at all. */
 static bool usage_wanted(const struct render *v)
 {
 	return v->r->include_usage && !(v->a->quirks & QUIRK_NO_USAGE);
@@ -84,6 +85,7 @@ static void chunk_end(struct render *v, const char *tail)
 	buf_clear(&v->data);
 }
 
+/* More than one field only for servers that say the same twice. */
 static void send_text(struct render *v, const char *const *fields, const struct answer_block *b)
 {
 	for (size_t at = 0; at < b->len;) {
@@ -133,6 +135,7 @@ static void write_raw_arguments(struct buf *out, const struct answer_block *b)
 	}
 }
 
+/* A fragment as a string, unless a quirk makes it an object or null. */
 static void write_arguments(struct render *v, const struct answer_block *b, const char *s, size_t n)
 {
 	bool empty = strcmp(b->text, "{}") == 0;
@@ -145,6 +148,7 @@ static void write_arguments(struct render *v, const struct answer_block *b, cons
 		json_write_string(&v->data, s, n);
 }
 
+/* Bound to the call's id, so that the reader can check it without memory. */
 static void write_extra(struct buf *out, const struct render *v, const struct answer_block *b)
 {
 	AUTO_BUF struct buf signature = BUF_INIT;
@@ -214,6 +218,7 @@ static void send_call(struct render *v, size_t index, const struct answer_block 
 	}
 }
 
+/* The chunk that ends the choice, with usage where a quirk puts it. */
 static void send_finish(struct render *v)
 {
 	AUTO_BUF struct buf tail = BUF_INIT;
@@ -238,6 +243,7 @@ static void send_finish(struct render *v)
 	chunk_end(v, buf_str(&tail));
 }
 
+/* A chunk of its own, with an empty list of choices: the official form. */
 static void send_usage(struct render *v)
 {
 	if (!usage_wanted(v) || (v->a->quirks & (QUIRK_USAGE_ON_FINISH | QUIRK_USAGE_IN_CHOICE)))
@@ -295,6 +301,7 @@ static void document_call(struct render *v, struct buf *out, const struct answer
 	buf_adds(out, "}");
 }
 
+/* Content is null if there is none, as the API writes it. */
 static void document_message(struct render *v, struct buf *out)
 {
 	const char *reasoning = v->a->quirks & QUIRK_REASONING ? "reasoning" : "reasoning_content";

@@ -24,6 +24,7 @@ void reply_mark(struct reply *reply)
 	reply->ends[reply->n_ends++] = reply->body.len;
 }
 
+/* The empty line ends the event; comments, where wanted, stand before each one. */
 void reply_event(struct reply *reply, uint32_t quirks, const char *name, const char *data, size_t n)
 {
 	const char *eol = quirks & QUIRK_CRLF ? "\r\n" : quirks & QUIRK_CR ? "\r" : "\n";
@@ -96,6 +97,7 @@ static void write_error(struct buf *out, enum protocol protocol, const char *typ
 	buf_adds(out, "}}");
 }
 
+/* Replaces whatever was rendered: an error is never half of an answer. */
 void render_error(struct reply *reply, enum protocol protocol, int status, const char *type,
 		  const char *code, const char *param, const char *message)
 {

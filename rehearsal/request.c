@@ -9,6 +9,7 @@
 
 #include "rehearsal/hash.h"
 
+/* The first refusal is the answer; what follows from the same mistake would only hide it. */
 int request_refuse(struct request *r, const char *rule, const char *fmt, ...)
 {
 	va_list ap;
@@ -42,6 +43,7 @@ void request_use_model(struct request *r, uint32_t node)
 		r->policy->on_model(r->policy, r->model);
 }
 
+/* The speaker goes into the chain: the same words from another mouth are another prefix. */
 struct req_message *request_add_message(struct request *r, enum speaker speaker)
 {
 	struct req_message *m;
@@ -97,6 +99,8 @@ int64_t request_count(struct request *r, uint64_t hash, const char *s, size_t n)
 	return token_cache_count(r->policy->tokens, hash, s, n);
 }
 
+/* What a provider counts for a schema is the text that it makes of it; names, values and one mark
+ * per node come close and do not depend on blanks. */
 static int64_t count_tree(const struct doc *doc, uint32_t node)
 {
 	const struct doc_node *it = &doc->nodes[node];
@@ -130,6 +134,7 @@ int64_t request_count_node(struct request *r, uint32_t node)
 	return tokens;
 }
 
+/* Linear: a message holds few calls, and each result looks once. */
 uint32_t request_find_call(const struct request *r, size_t message, const char *id, size_t n)
 {
 	const struct req_message *m = &r->messages[message];
@@ -254,6 +259,7 @@ bool request_has_tool(const struct request *r, const char *name)
 	return false;
 }
 
+/* Results and texts, but no system message: the OpenAI form opens with one, and it is no news. */
 const char *request_last_text(struct request *r, size_t *ret_len)
 {
 	size_t total = 0, at = 0;
@@ -285,16 +291,9 @@ const char *request_last_text(struct request *r, size_t *ret_len)
 	return joined;
 }
 
-static int refuse_json(struct request *r, const char *bytes, const struct doc_failure *failure)
+/* In the words of each provider's own JSON reader. */
+static int refuse_json(struct request *r, const struct doc_failure *failure)
 {
-	size_t line = 1, start = 0;
-
-	for (size_t i = 0; i < failure->at; i++) {
-		if (bytes[i] == '\n') {
-			line++;
-			start = i + 1;
-		}
-	}
 	if (r->protocol == PROTOCOL_OPENAI)
 		return request_refuse(
 			r, "json",
@@ -305,7 +304,7 @@ static int refuse_json(struct request *r, const char *bytes, const struct doc_fa
 			failure->what, failure->at);
 	return request_refuse(
 		r, "json", "The request body is not valid JSON: %s: line %zu column %zu (char %zu)",
-		failure->what, line, failure->at - start + 1, failure->at);
+		failure->what, failure->line, failure->column, failure->at);
 }
 
 int request_read(struct request *r, enum protocol protocol, char *body, size_t n,
@@ -322,7 +321,7 @@ int request_read(struct request *r, enum protocol protocol, char *body, size_t n
 			      .chain = HASH_SEED,
 			      .input_tokens = TOKENS_REQUEST};
 	if (doc_parse(&r->doc, body, n, &failure) < 0)
-		return refuse_json(r, body, &failure);
+		return refuse_json(r, &failure);
 	if (r->doc.nodes[DOC_ROOT].type != DOC_OBJECT)
 		return request_refuse(r, "json", "Input should be a valid dictionary");
 	if ((protocol == PROTOCOL_ANTHROPIC ? anthropic_read(r) : openai_read(r)) < 0)

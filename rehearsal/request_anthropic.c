@@ -43,6 +43,7 @@ static const char *const top_fields[] = {
 	NULL,
 };
 
+/* Tools come first in the prefix, so they come first in the units (wire.md 1.7). */
 static int read_tools(struct block_reader *rd)
 {
 	struct request *r = rd->r;
@@ -93,6 +94,7 @@ static void add_system(struct request *r, uint32_t text, uint8_t ttl)
 	request_add_unit(r, hash, request_count(r, hash, node->s, node->len), ttl);
 }
 
+/* A text and a list of one text block are the same prefix. */
 static int read_system(struct block_reader *rd)
 {
 	const struct doc *doc = &rd->r->doc;
@@ -169,6 +171,7 @@ static int check_thinking_kept(struct request *r, const struct req_message *m)
 	return 0;
 }
 
+/* A list of blocks, or one text that stands for a list of one. */
 static int read_message(struct block_reader *rd, uint32_t message, bool last)
 {
 	struct request *r = rd->r;
@@ -251,6 +254,8 @@ static int check_calls_answered(struct request *r, size_t m)
 		m, missing);
 }
 
+/* Every result belongs to a call of the message right before it, and to one only (traps 20 to 24).
+ */
 static int pair_results(struct request *r, size_t m)
 {
 	const struct req_message *message = &r->messages[m];
@@ -307,6 +312,7 @@ static int read_messages(struct block_reader *rd)
 	return r->tail ? check_thinking_kept(r, &r->messages[r->tail - 1]) : 0;
 }
 
+/* A change of the thinking configuration invalidates cached messages, so it goes into params. */
 static int read_thinking_config(struct request *r)
 {
 	const struct doc *doc = &r->doc;
@@ -341,6 +347,7 @@ static int read_thinking_config(struct request *r)
 	return 0;
 }
 
+/* The same holds for the choice of tools. */
 static int read_tool_choice(struct request *r)
 {
 	const struct doc *doc = &r->doc;
@@ -364,6 +371,8 @@ static int read_tool_choice(struct request *r)
 	return 0;
 }
 
+/* Unknown members are refused as the API does: a client that relies on being ignored would break
+ * later. */
 static int read_fields(struct request *r)
 {
 	const struct doc *doc = &r->doc;
@@ -393,6 +402,7 @@ static int read_fields(struct request *r)
 	return 0;
 }
 
+/* The automatic marker of the whole request sits on its last block. */
 int anthropic_read(struct request *r)
 {
 	struct block_reader rd = {.r = r};

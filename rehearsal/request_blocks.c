@@ -135,6 +135,7 @@ void block_add_text(struct request *r, const struct doc_node *text)
 	add_text(r, text, 0);
 }
 
+/* Ids are unique over the whole conversation, or two results could not be told apart. */
 static int read_call(struct block_reader *rd, uint32_t block, const char *path, uint8_t ttl)
 {
 	struct request *r = rd->r;
@@ -171,6 +172,7 @@ static int read_call(struct block_reader *rd, uint32_t block, const char *path, 
 	return 0;
 }
 
+/* Pictures are counted by their pixels, never by their base64 (W6). */
 static uint64_t add_image(struct request *r, uint32_t block, int64_t *tokens)
 {
 	uint32_t data = doc_get(&r->doc, doc_get(&r->doc, block, "source"), "data");
@@ -224,6 +226,7 @@ static int read_result_blocks(struct block_reader *rd, uint32_t content, struct 
 	return 0;
 }
 
+/* An empty result is allowed, an absent one too: many commands say nothing. */
 static int read_result(struct block_reader *rd, uint32_t block, const char *path, uint8_t ttl)
 {
 	struct request *r = rd->r;
@@ -260,6 +263,7 @@ static int read_result(struct block_reader *rd, uint32_t block, const char *path
 	return 0;
 }
 
+/* Remembered for the answer, which must list what was dropped. */
 static bool drop_block(struct request *r, size_t index)
 {
 	if (!r->drop_mismatched)
@@ -304,6 +308,8 @@ static int check_signature(struct block_reader *rd, size_t index, const struct d
 	}
 }
 
+/* The signature tells whether the text is the one that was sent, and before what it stood. A
+ * dropped block is neither counted nor part of the prefix. */
 static int read_thinking(struct block_reader *rd, uint32_t block, size_t index, const char *path)
 {
 	struct request *r = rd->r;
@@ -334,6 +340,8 @@ static int read_thinking(struct block_reader *rd, uint32_t block, size_t index, 
 	return 0;
 }
 
+/* Pictures, documents, redacted thinking, compaction: counted and kept in the prefix, never looked
+ * into. */
 static int read_other(struct block_reader *rd, uint32_t block, uint8_t ttl)
 {
 	struct request *r = rd->r;
@@ -352,6 +360,7 @@ static int read_other(struct block_reader *rd, uint32_t block, uint8_t ttl)
 	return 0;
 }
 
+/* Who may send it and with which members, from the table above. */
 static int check_block_type(struct block_reader *rd, uint32_t block, size_t index,
 			    enum speaker speaker)
 {

@@ -73,6 +73,7 @@ static bool in_list(const struct doc *doc, uint32_t key, const char *const *list
 	return false;
 }
 
+/* A refusal that names the parameter, as this API always does. */
 static int refuse_at(struct request *r, const char *rule, const char *code, const char *param,
 		     const char *text)
 {
@@ -99,6 +100,7 @@ static int refuse_content(struct request *r, const char *got)
 	return -1;
 }
 
+/* Text and pictures; other kinds are known to the API but not to any client of this server. */
 static int read_content_parts(struct request *r, uint32_t content)
 {
 	const struct doc *doc = &r->doc;
@@ -201,6 +203,8 @@ static int check_echo(struct request *r, uint32_t message, uint32_t call, const 
 	return 0;
 }
 
+/* Arguments stay the text that they are: the API does not look into it, and neither must a client
+ * rely on it being JSON (wire.md 2.2). */
 static int read_call(struct request *r, uint32_t message, uint32_t call, size_t index,
 		     struct id_set **ids)
 {
@@ -243,6 +247,7 @@ static int read_call(struct request *r, uint32_t message, uint32_t call, size_t 
 	return check_echo(r, message, call, part);
 }
 
+/* Counted as input: the servers that take it back also read it again. */
 static void add_reasoning(struct request *r, const struct doc_node *text)
 {
 	struct part *part = request_add_part(r, PART_THINKING);
@@ -253,6 +258,7 @@ static void add_reasoning(struct request *r, const struct doc_node *text)
 	request_add_unit(r, hash, request_count(r, hash, text->s, text->len), 0);
 }
 
+/* Content may be null beside calls, and only there. */
 static int read_assistant(struct request *r, uint32_t message, struct id_set **ids)
 {
 	const struct doc *doc = &r->doc;
@@ -315,6 +321,7 @@ static int refuse_tool_role(struct request *r)
 	return -1;
 }
 
+/* Directly after the calls, with nothing but other tool messages between (wire.md 2.1). */
 static int read_tool(struct request *r, uint32_t message)
 {
 	const struct doc *doc = &r->doc;
@@ -392,6 +399,7 @@ static int read_message(struct request *r, uint32_t message, struct id_set **ids
 	return -1;
 }
 
+/* Answers stand in the run of tool messages right behind the calls. */
 static bool is_answered(const struct request *r, size_t m, uint32_t call)
 {
 	for (size_t t = m + 1; t < r->n_messages && r->messages[t].speaker == SPEAKER_TOOL; t++)
@@ -450,6 +458,7 @@ static int read_messages(struct request *r)
 	return 0;
 }
 
+/* An empty list is an error here, where the other API takes it: leave the member out. */
 static int read_tools(struct request *r)
 {
 	const struct doc *doc = &r->doc;
@@ -481,6 +490,7 @@ static int read_tools(struct request *r)
 	return 0;
 }
 
+/* Two names for one number; o-series models know only the newer one. */
 static int read_max_tokens(struct request *r)
 {
 	const struct doc *doc = &r->doc;

@@ -57,6 +57,7 @@ static struct spot spot_index(const struct spot *parent, size_t i)
 	return spot;
 }
 
+/* Unknown keys are errors, since a rule whose condition is misspelt would match everything. */
 static int check_keys(struct loader *l, const struct spot *spot, const char *const *keys, size_t n)
 {
 	if (!json_object_is_type(spot->node, json_type_object))
@@ -81,6 +82,7 @@ static int check_keys(struct loader *l, const struct spot *spot, const char *con
 }
 #define CHECK_KEYS(l, spot, list) check_keys(l, spot, list, ARRAY_SIZE(list))
 
+/* Also as a text: 200k, 1_000. */
 static int get_int(struct loader *l, const struct spot *spot, const char *key, int64_t *ret)
 {
 	struct json_object *node = json_get(spot->node, key);
@@ -135,6 +137,7 @@ static int get_tristate(struct loader *l, const struct spot *spot, const char *k
 	return 0;
 }
 
+/* A pattern with templates can only be compiled when their values are known. */
 static int get_pattern(struct loader *l, const struct spot *spot, const char *key,
 		       struct pattern_ref *ret)
 {
@@ -193,6 +196,7 @@ static int get_protocol(struct loader *l, const struct spot *spot, int *ret)
 	return 0;
 }
 
+/* `not` holds a condition of the same kind, so this calls itself; YAML's depth limit bounds it. */
 static int load_condition(struct loader *l, const struct spot *spot, struct condition *c)
 {
 	static const char *const keys[] = {
@@ -229,6 +233,7 @@ static int load_condition(struct loader *l, const struct spot *spot, struct cond
 	return load_condition(l, &inner, c->unless);
 }
 
+/* Names become bits at once: nothing later works with names. */
 static int load_quirks(struct loader *l, const struct spot *spot, const char *key, uint32_t *ret)
 {
 	struct spot list = spot_at(spot, key);
@@ -311,6 +316,7 @@ static int load_error_event(struct loader *l, const struct spot *spot, struct fa
 		       : 0;
 }
 
+/* A body without a status is sent with 200: servers do that too (wire.md 3, rows 13 to 16). */
 static int load_fault(struct loader *l, const struct spot *spot, struct fault *f)
 {
 	static const char *const keys[] = {
@@ -356,6 +362,7 @@ static int load_fault(struct loader *l, const struct spot *spot, struct fault *f
 	return 0;
 }
 
+/* The rest of a call is a template and can be checked only when it is expanded. */
 static int check_call(struct loader *l, const struct spot *call)
 {
 	static const char *const keys[] = {"name", "input", "for_each_match"};
@@ -415,6 +422,7 @@ static int load_times(struct loader *l, const struct spot *spot, struct rule *ru
 	return 0;
 }
 
+/* The line is kept: it names a rule without a name in the log. */
 static int load_rule(struct loader *l, const struct spot *spot, struct rule *rule)
 {
 	static const char *const keys[] = {"name",  "match", "answer",	    "fault",
@@ -448,6 +456,7 @@ static int load_rules(struct loader *l, const struct spot *root)
 	return 0;
 }
 
+/* A model starts with the values of the file and changes what it names. */
 static int load_models(struct loader *l, const struct spot *root)
 {
 	static const char *const keys[] = {"window", "max_output", "min_cache_prefix", "quirks",
@@ -478,6 +487,7 @@ static int load_models(struct loader *l, const struct spot *root)
 	return 0;
 }
 
+/* Models after quirks and windows, which they inherit; rules last. */
 static int load_root(struct loader *l)
 {
 	static const char *const keys[] = {

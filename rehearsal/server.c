@@ -80,6 +80,7 @@ static struct evbuffer *conn_out(struct conn *c)
 	return bufferevent_get_output(c->bev);
 }
 
+/* One timer per connection is enough: it either waits to begin or between two events. */
 static void wait_ms(struct conn *c, int64_t ms)
 {
 	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
@@ -116,6 +117,7 @@ static bool is_chunked(const struct conn *c)
 	return c->reply.stream && c->head.minor == 1;
 }
 
+/* A stream to an HTTP/1.0 client has no chunks: it ends with the connection. */
 static void send_head(struct conn *c)
 {
 	struct evbuffer *out = conn_out(c);
@@ -152,6 +154,8 @@ static void send_chunk(struct conn *c, const char *s, size_t n)
 	evbuffer_add(out, "\r\n", 2);
 }
 
+/* Split, every chunk is too short for a line, so that a client that parses chunk by chunk breaks.
+ */
 static void send_bytes(struct conn *c, size_t from, size_t to)
 {
 	size_t step = c->reply.split ? SPLIT_SIZE : to - from;
@@ -182,6 +186,8 @@ static size_t next_stop(const struct conn *c)
 	return (size_t)MAX(stop, (int64_t)c->next_event);
 }
 
+/* A cut comes only after everything before it has left, or the client would see less than N events.
+ */
 static void on_flushed(struct conn *c)
 {
 	bool reset = c->reply.reset_after <= (int64_t)c->next_event;
@@ -194,6 +200,7 @@ static void on_flushed(struct conn *c)
 		conn_free(c);
 }
 
+/* May free the connection: callers return at once. */
 static void close_when_sent(struct conn *c)
 {
 	c->state = CLOSE;
@@ -213,6 +220,8 @@ static void send_half(struct conn *c)
 		close_when_sent(c);
 }
 
+/* The buffers keep their memory: the next request of a conversation is a little larger than this
+ * one. */
 static void finish_reply(struct conn *c)
 {
 	bool keep = c->head.keep_alive && (!c->reply.stream || is_chunked(c));
@@ -263,6 +272,8 @@ static void send_events(struct conn *c)
 		finish_reply(c);
 }
 
+/* The state may have changed since the timer was set: only a waiting or sending connection goes on.
+ */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
@@ -286,6 +297,7 @@ static void start_reply(struct conn *c)
 	send_events(c);
 }
 
+/* After bytes that cannot be understood the connection cannot be used any further. */
 static void refuse_http(struct conn *c, int status, const char *why)
 {
 	stats_add_bad_http(service_stats(c->server->service), why);
@@ -328,6 +340,7 @@ static bool read_head(struct conn *c)
 	return true;
 }
 
+/* Returns true when the body is complete. */
 static bool take_body(struct conn *c)
 {
 	struct err err = ERR_INIT;
@@ -349,6 +362,7 @@ static bool take_body(struct conn *c)
 	return done > 0;
 }
 
+/* Moves as far as the bytes at hand allow. May free the connection. */
 static void conn_advance(struct conn *c)
 {
 	if (c->state == READ_HEAD && !read_head(c))
@@ -381,6 +395,7 @@ static void on_written(struct bufferevent *bev, void *arg)
 	on_flushed(arg);
 }
 
+/* A client that only shuts down its sending side is treated as gone: none of ours does. */
 static void on_event(struct bufferevent *bev, short what, void *arg)
 {
 	if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))

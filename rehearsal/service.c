@@ -76,6 +76,7 @@ struct stats *service_stats(struct service *s)
 	return s->stats;
 }
 
+/* Base URLs carry prefixes (/v1, /openai/deployments/x), so only the end of a path is compared. */
 static bool path_ends(struct http_slice path, const char *end)
 {
 	size_t n = strlen(end);
@@ -90,6 +91,8 @@ static bool has_beta(const struct http_head *head, const char *name)
 	return beta.s && memmem(beta.s, beta.n, name, strlen(name));
 }
 
+/* Called by the reader as soon as the name is known: what is checked after it depends on the model.
+ */
 static void on_model(struct request_policy *policy, const char *name)
 {
 	struct call *call = policy->arg;
@@ -144,6 +147,8 @@ static int check_headers(struct call *call)
 	return 0;
 }
 
+/* The texts of wire.md 1.10 and of rows 1 and 2 of section 3, to the letter: clients read the
+ * numbers. */
 static int refuse_window(struct call *call, int64_t used, int64_t limit, bool with_output)
 {
 	struct request *r = &call->request;
@@ -177,6 +182,8 @@ static int refuse_window(struct call *call, int64_t used, int64_t limit, bool wi
 	return -1;
 }
 
+/* Newer models stop at the window instead of refusing the sum (wire.md 1.4): a setting of the file.
+ */
 static int check_window(struct call *call)
 {
 	const struct request *r = &call->request;
@@ -259,6 +266,8 @@ static void make_malformed(struct reply *reply, int64_t at, uint32_t quirks)
 	buf_add(&reply->body, buf_str(&rest), rest.len);
 }
 
+/* The stream ends in good order after the error, as the real ones do; a whole body becomes a
+ * status. */
 static void make_error_event(struct call *call, const struct fault *f, uint32_t quirks)
 {
 	struct reply *reply = call->reply;
@@ -313,6 +322,7 @@ static void shape_reply(struct call *call, const struct fault *f)
 	reply->reset_after = MIN(reply->reset_after, f->reset_after);
 }
 
+/* The cache is used when the answer begins, so a refused request leaves no entries. */
 static void reply_answer(struct call *call)
 {
 	struct service *s = call->s;
@@ -334,6 +344,7 @@ static void reply_answer(struct call *call)
 	call->answered = true;
 }
 
+/* A 400, which no client retries: a gap in the scenario must be seen at once. */
 static int refuse_unmatched(struct call *call)
 {
 	const struct request *r = &call->request;
@@ -352,6 +363,7 @@ static int refuse_unmatched(struct call *call)
 	return -1;
 }
 
+/* The answering rule's own fault shapes first, then the overlay's. */
 static void decide(struct call *call)
 {
 	const struct rule *rule;
@@ -381,6 +393,7 @@ static void reply_refusal(struct call *call)
 	render_error(call->reply, call->protocol, f->status, f->type, f->code, f->param, f->text);
 }
 
+/* The role is that of the prompt, else that of the rule; the latter only groups the figures. */
 static void record_call(struct call *call, const char *body, size_t bytes, int64_t started_us)
 {
 	const struct request *r = &call->request;
@@ -426,6 +439,7 @@ static void record_call(struct call *call, const char *body, size_t bytes, int64
 	stats_add(call->s->stats, &record);
 }
 
+/* The order is that of a provider's front door: body, headers, size, and only then the model. */
 static void handle_call(struct service *s, const struct http_head *head, enum protocol protocol,
 			bool count_only, char *body, size_t n, struct reply *reply)
 {

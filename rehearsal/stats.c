@@ -44,6 +44,8 @@ int stats_open_log(struct stats *stats, const char *path, struct err *err)
 	return jsonl_open(path, &stats->log, err);
 }
 
+/* Texts are kept apart although the rule is the same: they name the place. Past the bound only the
+ * sum grows. */
 static void count_violation(struct stats *s, const char *rule, const char *text, int64_t number)
 {
 	s->violations++;
@@ -68,6 +70,7 @@ static void add_usage(struct cache_usage *to, const struct cache_usage *from)
 	to->fresh += from->fresh;
 }
 
+/* Roles come from requests, so their number is bounded too. */
 static void count_role(struct stats *s, const struct stats_record *r)
 {
 	struct role_count *role = NULL;
@@ -89,6 +92,8 @@ static void count_role(struct stats *s, const struct stats_record *r)
 		add_usage(&role->cache, &r->cache);
 }
 
+/* Written at once: a test reads the log while the server runs. Only named members, so no key can
+ * slip in. */
 static void log_request(struct stats *s, const struct stats_record *r)
 {
 	struct buf *out = jsonl_begin(s->log, "request");
@@ -135,6 +140,7 @@ static void log_request(struct stats *s, const struct stats_record *r)
 	jsonl_flush(s->log, false, NULL);
 }
 
+/* Each request is one of refused, fault, answered or unmatched, in this order. */
 void stats_add(struct stats *s, const struct stats_record *r)
 {
 	s->requests++;

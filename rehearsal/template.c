@@ -22,6 +22,7 @@ void scope_release(struct scope *scope)
 	buf_release(&scope->notes);
 }
 
+/* Bounded: a loop over a thousand items must not write a thousand notes. */
 static void note(struct scope *scope, const char *what, const char *s, size_t n)
 {
 	if (scope->notes.len < 2000)
@@ -42,6 +43,8 @@ static void write_node(const struct doc *doc, uint32_t node, struct buf *out)
 	}
 }
 
+/* The two protocols carry arguments as a tree and as a text. The text is parsed each time it is
+ * asked for: few scenarios ask, and none asks often. */
 bool call_argument(const struct request *r, const struct part *call, const char *name,
 		   struct buf *out)
 {
@@ -110,6 +113,7 @@ static bool lookup_builtin(struct scope *scope, const char *name, size_t n, stru
 	return true;
 }
 
+/* A prefix asks one place and no other; a bare name asks them all. */
 static bool lookup(struct scope *scope, const char *name, size_t n, struct buf *out)
 {
 	const struct {
@@ -247,6 +251,7 @@ static void evaluate(struct scope *scope, const char *expr, size_t n, struct buf
 		note(scope, "no value for", buf_str(&name), name.len);
 }
 
+/* Everything that means something in PCRE2, so that a path or a line number only matches itself. */
 static void quote_pattern(const char *s, size_t n, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -347,6 +352,8 @@ static bool is_wanted(struct loop *loop, const char *text, size_t n)
 	return true;
 }
 
+/* One item per match. An empty match moves on by one byte, or the loop would never end. The outer
+ * item is put back afterwards: loops can be nested. */
 static void loop_over(struct loop *loop, const char *text, size_t n, const struct part *part)
 {
 	struct captures outer = loop->scope->item;
@@ -447,6 +454,7 @@ static void expand_loop(struct scope *scope, struct json_object *spec, struct js
 	json_object_put(loop.list);
 }
 
+/* Items of a for_each_match are spliced in, so that a list can mix fixed items with found ones. */
 static struct json_object *expand_list(struct scope *scope, struct json_object *node)
 {
 	struct json_object *list = json_object_new_array();
@@ -492,6 +500,7 @@ static struct json_object *expand_mapping(struct scope *scope, struct json_objec
 	return out;
 }
 
+/* Only texts are templates; numbers, flags and nulls of the YAML stay what they are. */
 struct json_object *template_expand(struct scope *scope, struct json_object *node)
 {
 	AUTO_BUF struct buf text = BUF_INIT;

@@ -65,9 +65,9 @@ def run_tool(root, name, given):
         path = os.path.join(root, given["path"])
         with open(path) as source:
             text = source.read()
-        assert text.count(given["old"]) == 1, given
+        assert text.count(given["old_string"]) == 1, given
         with open(path, "w") as target:
-            target.write(text.replace(given["old"], given["new"]))
+            target.write(text.replace(given["old_string"], given["new_string"]))
         return "edited"
     assert name == "shell", name
     done = subprocess.run(["bash", "-c", given["command"]], cwd=root, text=True, capture_output=True)

@@ -65,6 +65,20 @@ static void refuses(void **state)
 	}
 }
 
+/* Line ends that escapes put into strings are no lines of the source. */
+static void failures_name_line_and_column(void **state)
+{
+	static const char text[] = "{\n \"a\": \"x\\ny\",\n  \"b\": ?}";
+	struct doc doc = {.nodes = NULL};
+	struct doc_failure failure;
+	char bytes[100];
+
+	assert_int_equal(parse(&doc, bytes, text, sizeof(text) - 1, &failure), -1);
+	assert_int_equal(failure.line, 3);
+	assert_int_equal(failure.column, 8);
+	doc_release(&doc);
+}
+
 static void depth_is_bounded(void **state)
 {
 	struct doc doc = {.nodes = NULL};
@@ -106,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_in_place),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(failures_name_line_and_column),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(hash_skips_markers),
 	};
