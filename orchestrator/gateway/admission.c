@@ -4,6 +4,15 @@
  * A lane's queue is a plain list that is searched for each grant: it holds the calls that wait, at
  * most a few per agent, and a grant stands before a network round trip. Shares are kept for the
  * run, since forgetting when an agent was served last would let the quick ones overtake for ever.
+ *
+ * Three things hold a ticket back, and each knows when to look again:
+ *
+ *   ready_at     this call only   the wait before its next attempt
+ *   pause_until  the lane         what one of its calls was told by a 429, 503 or 529
+ *   windows      by kind          what the rate headers say is left until their reset
+ *
+ * and one that only a release ends: the lane's limit. It moves as TCP's window does (additive
+ * increase, multiplicative decrease), because providers do not tell how many calls they bear.
  */
 #include "orchestrator/gateway/admission.h"
 
@@ -202,6 +211,8 @@ static void grant(struct lane *lane, struct ticket *t, int64_t now)
 	t->share->flying++;
 	t->share->served = ++lane->served;
 	lane->flying++;
+	/* The headers of the next answer correct this; until then the calls of one turn must not
+	 * all take the same last place. */
 	struct window *requests = &lane->windows[LIMIT_REQUESTS];
 	if (requests->left > 0)
 		requests->left--;
@@ -227,6 +238,7 @@ void admission_done(struct admission *a, struct ticket *t, bool succeeded, bool 
 		    int64_t now)
 {
 	struct lane *lane = &a->lanes[t->lane];
+	/* Measured from what was really in flight: the limit may never have been reached. */
 	if (congested && t->granted_at > lane->cut_at) {
 		lane->limit = MAX(1.0, (double)MIN(lane->flying, (int)lane->limit) / 2);
 		lane->cut_at = now;

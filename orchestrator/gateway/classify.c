@@ -5,6 +5,14 @@
  * rows; the veto of rate-limit types; the "too long" table for the statuses in which it can occur;
  * the status itself. Phrases about quota and policy are looked for only in the statuses where
  * providers are known to use them.
+ *
+ *   judge_rate_row  tokens per minute: overflow if the request alone is above it, else rate limit
+ *   judge_coded     quota, refusal, a key that is named invalid with 400
+ *   judge_overflow  codes, 413, an empty 400, then the table unless the veto speaks
+ *   judge_status    all the rest
+ *
+ * 429 is never overflow but by the first step: a throttling server counts tokens in its text too
+ * (wire.md 1.10, the Bedrock row).
  */
 #include "orchestrator/gateway/classify.h"
 
@@ -113,6 +121,8 @@ static void envelope_read(struct envelope *e, const char *body, size_t n)
 	}
 	if (text.len == 0 && !e->empty)
 		buf_add(&text, body, MIN(n, (size_t)CLASSIFY_MESSAGE_MAX));
+	/* More than a person is shown is not searched either: a hostile text costs time. */
+	buf_truncate(&text, MIN(text.len, (size_t)CLASSIFY_MESSAGE_MAX));
 	/* Phrases are C strings: a NUL from outside ends nothing. */
 	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] == '\0')
@@ -240,6 +250,7 @@ static bool judge_overflow(const struct envelope *e, struct verdict *v)
 		       v->status == 200;
 	if (ONE_OF(e, false_friends) || v->status == 429)
 		return false;
+	/* Mistral and Cerebras answer an overflow with a bare status (rows 31 and 35). */
 	bool coded =
 		ONE_OF(e, overflow_codes) || v->status == 413 || (v->status == 400 && e->empty);
 	if (!coded && ANY_PHRASE(e->text, rate_phrases))
@@ -254,6 +265,7 @@ static bool judge_overflow(const struct envelope *e, struct verdict *v)
 		v->retryable = v->congestion = row->retries >= 0;
 		v->max_retries = row->retries;
 	}
+	/* llama.cpp has the numbers as fields (row 11). */
 	if (v->used == 0)
 		v->used = json_i64(e->error, "n_prompt_tokens", 0);
 	if (v->limit == 0)

@@ -5,6 +5,15 @@
  * and waits. A server's own wait is kept; one above max_sleep_ms ends the call with the time until
  * which the provider is closed (trap 72). Without one the wait is random below a bound that
  * doubles.
+ *
+ * Life of the parts: the exchange owns its ticket, window, outbox and, while an attempt runs, its
+ * transfer. The transfer's callbacks (room, on_answer, on_consumed) run inside curl and may only
+ * send frames and note things; on_done runs from the loop and is the one place where an attempt
+ * ends. Everything that ends the call goes through over(), after which x is gone: callers return at
+ * once.
+ *
+ * Frames of an attempt that is over are not told apart by number but by the window's count of marks
+ * (handoff/call.h); this file only asks it.
  */
 #include "orchestrator/gateway/exchange.h"
 
@@ -165,6 +174,7 @@ void exchange_open(struct exchange_host *host, const struct frame *frame, struct
 	x->api = mem_strdup(json_str(h, "api", ""));
 	x->beta = mem_strdup(json_str(h, "beta", NULL));
 	x->length = json_i64(h, "length", 0);
+	/* A gateway that replaces a dead one goes on from the number that the parent names. */
 	x->attempt = (int)MAX(0, MIN(json_i64(h, "attempt", 1), 1 << 20) - 1);
 	x->ticket = (struct ticket){.purpose = parse_purpose(json_str(h, "class", "")),
 				    .estimate = json_i64(h, "estimate", 0),
@@ -191,6 +201,7 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
+/* x is freed by this. The queue is told, since a ticket in flight gives its slot back. */
 static void over(struct exchange *x)
 {
 	x->host->on_queue(x->host->arg); /* its slot may be free */
@@ -222,6 +233,7 @@ static int retries_for(const struct exchange *x, const struct judgement *j)
 	return max;
 }
 
+/* Always above what the server asked for: a crowd that comes back early is refused again. */
 static int64_t delay_for(const struct exchange *x, const struct judgement *j)
 {
 	const struct settings *s = x->host->settings;
@@ -255,6 +267,7 @@ static void ask_again(struct exchange *x, const struct judgement *j, int64_t del
 	json_write_cstr(&f, j->reason);
 	channel_send(x->host->channel, FRAME_AGAIN, buf_str(&f), NULL, 0);
 	buf_release(&f);
+	/* From here until the next mark, what the agent still has on the way is dropped. */
 	call_window_voided(&x->window);
 	outbox_clear(x->outbox);
 	x->fresh = j->stalled || j->immediate;
@@ -309,6 +322,7 @@ static void on_done(void *arg, const struct transfer_result *r)
 	int64_t now = clock_mono_ms();
 	judge_attempt(r, x->provider, &j);
 	x->answer_bytes = r->bytes;
+	/* Any answer, also a refusal, shows that the host exists. */
 	x->provider->reached |= r->status > 0;
 	note_connection(x, r);
 	admission_learn(host->admission, x->ticket.lane, &r->limits, r->hints.server_date,
@@ -328,6 +342,7 @@ static void on_done(void *arg, const struct transfer_result *r)
 static size_t room(void *arg)
 {
 	struct exchange *x = arg;
+	/* What waits in the outbox has been accepted and will use up its credit. */
 	int64_t left = x->window.may_send - (int64_t)outbox_pending(x->outbox);
 	return left > 0 ? (size_t)left : 0;
 }
@@ -400,6 +415,7 @@ int exchange_data(struct exchange *x, const struct frame *frame, struct err *err
 	return 0;
 }
 
+/* curl was promised `length` bytes and would wait for them for ever. */
 void exchange_body_end(struct exchange *x)
 {
 	if (x->window.open && x->received != x->length)

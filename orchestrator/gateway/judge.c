@@ -84,6 +84,7 @@ static void judge_error(const struct transfer_result *r, const struct provider *
 			j->asked_ms = limits_exhausted_ms(&r->limits, r->hints.server_date, now);
 	}
 	name_status(j);
+	/* These cannot change by asking again, whatever a proxy in between advises. */
 	bool final = j->v.class == CALL_OVERFLOW || j->v.class == CALL_AUTH ||
 		     j->v.class == CALL_QUOTA || j->v.class == CALL_REFUSED;
 	if (r->hints.should_retry == 0)

@@ -3,6 +3,10 @@
  *
  * Values that do not parse are as if they were not there: a header that we misread must never hold
  * a run up.
+ *
+ * A window counts only when both its remaining number and its reset are known, and admission bounds
+ * the wait. Reset times are by the server's clock and are measured against its Date where it has
+ * one.
  */
 #include "orchestrator/gateway/limits.h"
 

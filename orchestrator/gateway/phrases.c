@@ -124,6 +124,7 @@ static bool take_integer(const char **text, int64_t *ret)
 	return true;
 }
 
+/* Backtracks over '*' only; texts are bounded (8 KiB) and patterns have one of them. */
 static bool match_here(const char *text, const char *pattern, int64_t *numbers, size_t count)
 {
 	for (; *pattern; pattern++) {

@@ -3,6 +3,10 @@
  *
  * Here and only here a key meets a connection. Redirects are never followed: a header with a key
  * would go to whoever the answer names. CURLOPT_VERBOSE is never set: it would print the key.
+ *
+ * No total timeout: a slow answer is an answer (trap 5). Idle time is watched by transfer.c, dead
+ * peers by TCP keep-alive. The body comes through a read callback with its length known beforehand,
+ * so that HTTP/1.1 servers get a Content-Length; some imitations take no chunked requests.
  */
 #include "orchestrator/gateway/request.h"
 

@@ -3,6 +3,10 @@
  *
  * All numbers come from outside: they are parsed as decimals by hand (no locale, no overflow), and
  * anything above ten years counts as ten years.
+ *
+ * What cannot be understood is no hint (-1) and never a wait of 0: a client that reads "NaN" as "at
+ * once" becomes part of the storm (trap 64). Full jitter: with a fixed back-off all agents that
+ * were refused together come back together.
  */
 #include "orchestrator/gateway/retry.h"
 

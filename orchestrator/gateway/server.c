@@ -4,6 +4,14 @@
  * The parent numbers the calls. A frame of an unknown number is one that crossed the call's end and
  * is ignored. Grants are given from an event of their own (`pump`), never from within a frame or a
  * curl callback, so that no call can end inside another's handler.
+ *
+ *   readable  channel_on_readable -> on_frame -> exchange_*
+ *   writable  added by the channel when something had to be queued
+ *   pump      active when the queue changed, timed for the earliest ticket that may go later
+ *   curl      sockets and timer of transport.c -> transfer_finished -> the exchange's on_done
+ *
+ * The channel's own limit is what all slots together may have outstanding, twice: a parent that
+ * reads nothing any more is broken, and holding its bytes for ever would only move the memory here.
  */
 #include "orchestrator/gateway/server.h"
 
@@ -20,6 +28,7 @@
 #include "orchestrator/gateway/transfer.h"
 #include "orchestrator/gateway/transport.h"
 
+/* Buckets; some hundred calls may be open, and each data frame looks one up. */
 #define TABLE 256
 
 struct entry {
@@ -110,6 +119,7 @@ static int take_start(struct server *s, const struct frame *frame, struct err *e
 	}
 	if (transport_new(s->base, most, transfer_finished, &s->transport, err))
 		return -1;
+	/* Calls that fail without a slot are answered too: 32 stands for those. */
 	channel_set_limit(s->channel, (size_t)(sum + 32) * 2 * CALL_CREDIT);
 	s->host = (struct exchange_host){.base = s->base,
 					 .channel = s->channel,

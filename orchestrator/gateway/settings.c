@@ -3,6 +3,11 @@
  *
  * Keys pass through here once: from the sealed file into the provider's record, from which each
  * transfer builds its header. The raw bytes are wiped; the process is not dumpable.
+ *
+ * What ends up in a header line is checked for line breaks here: the document comes from the
+ * parent, but its values come from configuration files and environments, and a line break would let
+ * one of them write further headers. A missing key is no error of the document: only the calls of
+ * that provider fail, and say so.
  */
 #include "orchestrator/gateway/settings.h"
 
@@ -33,6 +38,7 @@ static int parse_auth(const char *word, const char *api, enum provider_auth *ret
 		     {"api-key", AUTH_API_KEY},
 		     {"none", AUTH_NONE}};
 
+	/* As the two official SDKs send it. */
 	if (!word)
 		word = strcmp(api, "anthropic") == 0 ? "x-api-key" : "bearer";
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -174,6 +180,7 @@ int settings_read_keys(int fd, struct json_object **ret, struct err *err)
 
 char *settings_url(const struct provider *p, const char *api)
 {
+	/* Azure's addresses end in ?api-version=..., which has to stay behind the path. */
 	size_t path = strcspn(p->base_url, "?#");
 	const char *query = p->base_url[path] == '?' ? p->base_url + path : "";
 	while (path > 0 && p->base_url[path - 1] == '/')

@@ -7,6 +7,16 @@
  * keeps the connection open after its last event).
  *
  *   wait for the server: timer armed      body used up or no room: timer off
+ *
+ * Who is waited for decides whether the timer runs:
+ *
+ *   connection not made yet    curl's own connect timeout   timer off
+ *   body used up, not all out  the agent (read_paused)      timer off
+ *   no room for the answer     the agent (write_paused)     timer off
+ *   else                       the server                   timer on
+ *
+ * The upload counts as sent when curl takes it, which is when the socket had room; a server that
+ * does not read is therefore a stall like one that does not write.
  */
 #include "orchestrator/gateway/transfer.h"
 
@@ -85,6 +95,8 @@ static void finish(struct transfer *t)
 	t->r.reused = t->connected && connects == 0;
 	t->r.stale |= t->r.fault == FAULT_BROKEN && t->r.status == 0 && t->r.reused;
 	t->r.stream = t->body == BODY_STREAM;
+	/* Removed, not only freed later: a stalled transfer must not go on while its end is judged.
+	 */
 	transport_remove(t->transport, t->easy);
 	if (t->r.stream && t->r.fault == FAULT_NONE && watch_end(&t->r.watch, NULL))
 		describe(t, FAULT_MALFORMED, "the stream is not made of events");
@@ -150,6 +162,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 			 bytes ? "byte came" : "content came",
 			 (long long)(bytes ? t->bytes_idle : t->content_idle));
 		describe(t, FAULT_STALLED, text);
+		/* Else an HTTP/2 connection that is dead stays in the pool for the next one. */
+		curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
 		finish(t);
 		return;
 	}
@@ -226,6 +240,8 @@ static size_t on_write(char *bytes, size_t size, size_t count, void *arg)
 	t->bytes_at = clock_mono_ms();
 	if (t->body == BODY_UNKNOWN)
 		t->body = kind_of(t, bytes, n);
+	/* All or nothing: curl keeps the piece and brings it again, so it must not be looked at
+	 * yet. */
 	if (t->body == BODY_STREAM && t->events.room(t->arg) < n) {
 		t->write_paused = true;
 		if (t->last_at < 0)

@@ -4,6 +4,10 @@
  * curl says which sockets and which timeout it waits for; libevent waits; each event is handed back
  * by curl_multi_socket_action, and finished transfers are collected after it. curl's callbacks only
  * note things: handles are added and removed outside of them.
+ *
+ * Name lookups run in threads of curl's own, which exist only while one is under way. Connections
+ * that rest are kept, as many as may be open to one host; curl notices at the next use that one has
+ * died.
  */
 #include "orchestrator/gateway/transport.h"
 
@@ -57,6 +61,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *p
 	if (event)
 		event_free(event);
 	event = NULL;
+	/* A new event for each change of interest: libevent cannot change a mask in place. */
 	if (what != CURL_POLL_REMOVE) {
 		short mask = EV_PERSIST;
 		if (what & CURL_POLL_IN)

@@ -4,6 +4,9 @@
  * Events are scanned for keys, not parsed: a key is `"name"` followed by a colon, which cannot
  * occur inside a JSON string, where the quotes would be escaped. Only what looks like an error is
  * parsed, since tool arguments may be objects that have an `error` of their own.
+ *
+ * OpenAI's form is whole with a finish_reason, since some servers send nothing after it;
+ * Anthropic's only with message_stop, because blocks and usage before it may still be missing.
  */
 #include "orchestrator/gateway/watch.h"
 

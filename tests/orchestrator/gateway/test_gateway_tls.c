@@ -7,6 +7,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "peer.h"
+#include "raw_server.h"
 
 static char folder[64];
 static pid_t server = -1;
@@ -228,6 +230,70 @@ static void test_http2_pause_of_one_stream(void **state)
 	peer_stop(&p);
 }
 
+/* Moves bytes between the gateway and nghttpd, until a byte of the gate stops the answers. */
+static void relay(struct raw_conn *c, const void *arg)
+{
+	struct sockaddr_in addr = address(port);
+	int up = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct pollfd fds[] = {{c->fd, POLLIN, 0}, {up, POLLIN, 0}, {c->gate, POLLIN, 0}};
+	char bytes[16384];
+	if (connect(up, (struct sockaddr *)&addr, sizeof(addr)))
+		return;
+	atomic_fetch_add(&c->shared->counter, 1);
+	while (poll(fds, 3, -1) > 0) {
+		if (fds[2].revents) {
+			raw_gate(c);
+			fds[1].fd = fds[2].fd = -1;
+			fds[1].revents = 0;
+			atomic_fetch_add(&c->shared->busy, 1);
+		}
+		ssize_t n = fds[0].revents ? read(c->fd, bytes, sizeof(bytes)) : -2;
+		if (n == 0 || n == -1 || (n > 0 && send(up, bytes, (size_t)n, MSG_NOSIGNAL) < 0))
+			return;
+		n = fds[1].revents ? read(up, bytes, sizeof(bytes)) : -2;
+		if (n == 0 || n == -1)
+			return;
+		if (n > 0)
+			raw_send_bytes(c, bytes, (size_t)n);
+	}
+}
+
+static bool relay_is_stopped(void *arg)
+{
+	return atomic_load(&((struct raw_server *)arg)->shared->busy) == 1;
+}
+
+/* An HTTP/2 connection outlives its streams: the one that stalled must not serve the retry (trap
+ * 75), nor the call after it. */
+static void test_trap_75_stalled_http2_connection(void **state)
+{
+	struct raw_server s;
+	struct peer p;
+	need_server();
+	AUTO_FREE char *body = make_stream(1000);
+	AUTO_FREE char *cert = in_folder("cert.pem");
+	raw_server_start(&s, relay, NULL);
+	AUTO_FREE char *start = mem_printf("{\"providers\":[{\"name\":\"p\",\"api\":\"anthropic\","
+					   "\"base_url\":\"https://127.0.0.1:%d\","
+					   "\"key\":null,\"ca_file\":\"%s\"}],\"timeouts\":{"
+					   "\"bytes_idle_ms\":500},\"backoff_ms\":10}",
+					   s.port, cert);
+	peer_start(&p, NULL, start);
+	for (int i = 0; i < 3; i++) {
+		if (i == 1) {
+			raw_server_release_one(&s);
+			peer_wait(&p, relay_is_stopped, &s);
+		}
+		struct peer_call *c = peer_call(&p, "anthropic", body, strlen(body));
+		peer_wait_over(&p, c);
+		assert_string_equal(c->outcome, "ok");
+		assert_int_equal(c->agains, i == 1 ? 1 : 0);
+	}
+	assert_int_equal(atomic_load(&s.shared->connections), 2);
+	peer_stop(&p);
+	raw_server_stop(&s);
+}
+
 static void test_unknown_authority_is_not_retried(void **state)
 {
 	struct peer p;
@@ -262,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_http2_multiplexed_calls_with_own_ca),
 		cmocka_unit_test(test_http2_pause_of_one_stream),
+		cmocka_unit_test(test_trap_75_stalled_http2_connection),
 		cmocka_unit_test(test_unknown_authority_is_not_retried),
 		cmocka_unit_test(test_ca_of_the_environment),
 	};
