@@ -30,6 +30,8 @@
 #define KILL_MS	 5000
 #define DRAIN_MS 5000
 
+/* Words of the result frame. NONE is only reached by a bug of ours: the parent must hear of a
+ * failure rather than of an end that did not happen. */
 static const char *const outcome_names[] = {
 	[OUTCOME_NONE] = "failed",     [OUTCOME_DONE] = "done",	  [OUTCOME_FAILED] = "failed",
 	[OUTCOME_STOPPED] = "stopped", [OUTCOME_LIMIT] = "limit", [OUTCOME_LOST] = "lost",
@@ -40,6 +42,8 @@ const char *outcome_name(enum outcome_status status)
 	return outcome_names[status];
 }
 
+/* The first reason wins: what comes after it (a stop while the report is delivered, a full disk
+ * while the end is recorded) follows from it and would hide it. */
 int agent_end(struct agent *a, enum outcome_status status, enum call_class class, const char *fmt,
 	      ...)
 {
@@ -73,6 +77,8 @@ void agent_nudge(struct agent *a, const char *text)
 
 /* ---- making and unmaking ---- */
 
+/* The fixed part of every request is counted here, once: it is in each of them and never changes.
+ */
 static int make_client(struct agent *a, struct err *err)
 {
 	struct request_params params = {
@@ -88,6 +94,7 @@ static int make_client(struct agent *a, struct err *err)
 	return client_new(a->settings->model, &params, &a->client, err);
 }
 
+/* Everything that can fail before the first request: a wrong start costs no money. */
 static int make_agent(struct agent *a, struct err *err)
 {
 	const struct agent_settings *s = a->settings;
@@ -150,6 +157,8 @@ static int check_fixed_part(struct agent *a)
 
 /* ---- the end ---- */
 
+/* An error that reached this file. A wish to stop explains every error that came with it: a
+ * cancelled wait, a tool that was killed. */
 static void set_outcome(struct agent *a, const struct err *e)
 {
 	if (waiter_stopping(a->waiter))
@@ -158,6 +167,7 @@ static void set_outcome(struct agent *a, const struct err *e)
 		agent_end(a, OUTCOME_FAILED, CALL_CLASS_NONE, "%s", e->message);
 }
 
+/* `until` lets the parent wait for the end of a provider's limit instead of giving the run up. */
 static void send_result(struct agent *a)
 {
 	const struct outcome *o = &a->outcome;
@@ -188,6 +198,8 @@ static int end_agent(struct agent *a)
 {
 	struct err e = ERR_INIT;
 
+	/* Jobs first: their owner knows them by name. What is left is nobody's, and dies as it is
+	 * found. */
 	toolbox_release(&a->toolbox);
 	if (spawn_kill_descendants(NULL, 0, clock_mono_ms() + KILL_MS) < 0)
 		log_error("some processes that this agent's tools started could not be killed");
@@ -228,6 +240,7 @@ static int take_start(struct agent *a, struct err *err)
 	return 0;
 }
 
+/* Each branch ends in an outcome; only a refused start has an exit status of its own. */
 static int run_agent(struct agent *a)
 {
 	struct err e = ERR_INIT;

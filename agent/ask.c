@@ -37,6 +37,7 @@ static const char *on_body(void *arg, size_t *ret_len)
 	return at->a->body.data;
 }
 
+/* A parser error cancels the call: what it could not read it will not read better later. */
 static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
 {
 	struct attempt *at = arg;
@@ -81,6 +82,8 @@ static const struct call_events call_handlers = {
 	.on_end = on_end,
 };
 
+/* The clean stop of this stage: with the ladder's later rungs this point is reached only when none
+ * of them freed enough. */
 static int end_for_room(struct agent *a, const char *what)
 {
 	return agent_end(a, OUTCOME_LIMIT, CALL_OVERFLOW,
@@ -88,6 +91,7 @@ static int end_for_room(struct agent *a, const char *what)
 			 (long long)ledger_used(&a->ledger), (long long)a->budget.effective, what);
 }
 
+/* W2: one line to the user, not one per round. */
 static void warn_once(struct agent *a, int64_t used)
 {
 	if (a->warned || used < a->budget.warning)
@@ -115,6 +119,7 @@ static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta,
 	warn_once(a, r->estimate);
 	if (r->estimate > a->budget.blocking)
 		return end_for_room(a, "above the blocking limit no request is made");
+	/* W12 takes the whole of what is used, also what the provider has not counted yet. */
 	r->max_tokens = budget_answer_room(&a->budget, a->settings->max_output, r->estimate);
 	if (!r->max_tokens)
 		return end_for_room(a, "there is no room for an answer");
@@ -128,6 +133,7 @@ static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta,
 	return 0;
 }
 
+/* The one sync before a request: it also carries the results of the round before (I5). */
 static int put_on_record(struct agent *a, const struct ask_result *r, struct err *err)
 {
 	struct transcript_request request = {
@@ -158,6 +164,7 @@ static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
 		known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
 }
 
+/* The estimate goes to the parent, which reserves by it before anything is sent (X8). */
 static int64_t start_call(struct agent *a, const struct ask_result *r, const char *beta,
 			  struct attempt *at, struct err *err)
 {
@@ -194,6 +201,8 @@ static int run_attempt(struct agent *a, const struct ask_result *r, const char *
 	return 0;
 }
 
+/* Overflow and budget are limits: the work so far is worth a report. The others say that nothing of
+ * this kind can work now, and the parent decides what that means for the run. */
 static int end_by_class(struct agent *a, const struct call_end *end)
 {
 	enum outcome_status status = OUTCOME_FAILED;

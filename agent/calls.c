@@ -35,6 +35,8 @@ static void refuse(struct arrival *a, const char *text)
 	buf_adds(&a->result.text, text);
 }
 
+/* Names what there is: a model that made a tool up corrects itself in one round by that, and one
+ * that is told only "unknown" tries the next invention. */
 static void refuse_unknown(struct agent *a, struct arrival *arrival)
 {
 	struct buf *text = &arrival->result.text;
@@ -46,6 +48,7 @@ static void refuse_unknown(struct agent *a, struct arrival *arrival)
 	toolbox_names(&a->toolbox, text);
 }
 
+/* One arrival for each call, in the order of the answer; the results stand in the same order. */
 static struct arrival *prepare(const struct message *answer, struct batch *b)
 {
 	b->list = mem_alloc((answer->n_blocks + 1) * sizeof(*b->list));
@@ -63,6 +66,8 @@ static struct arrival *prepare(const struct message *answer, struct batch *b)
 
 /* ---- one call ---- */
 
+/* Calls that were refused count too: a model that keeps sending the same wrong input is as stuck.
+ */
 static void note_repetition(struct agent *a, struct batch *b, const struct arrival *arrival)
 {
 	const struct block *call = arrival->call;
@@ -79,6 +84,7 @@ static void note_repetition(struct agent *a, struct batch *b, const struct arriv
 		buf_addf(&b->notes, "%s" NUDGE_REPEAT, b->notes.len ? "\n" : "", call->name, times);
 }
 
+/* The parent counts by these events (X5): what it saw stands beside what the report claims. */
 static void tell_parent(struct agent *a, const struct arrival *arrival)
 {
 	const struct tool_result *r = &arrival->result;
@@ -145,6 +151,8 @@ static void take_failure(struct agent *a, struct batch *b, enum outcome_status s
 	}
 }
 
+/* The wish to report also ends the wait for a worktree that takes long. Whatever ends the tool, the
+ * interruption is over when this returns, so that the request to report can be waited for. */
 static void open_and_run(struct agent *a, struct batch *b, struct arrival *arrival,
 			 struct json_object *input)
 {
@@ -174,8 +182,10 @@ static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
 		note_repetition(a, b, arrival);
 		return;
 	}
+	/* Never repaired: half of a command is another command (trap 39). */
 	if (call->partial || json_parse(call->text, call->text_len, &input, &e) < 0) {
 		refuse(arrival, RESULT_NO_OBJECT);
+		note_repetition(a, b, arrival);
 		return;
 	}
 	if (json_check_schema(entry->schema, input, &e) < 0) {
@@ -194,6 +204,8 @@ static bool is_report(const struct arrival *a)
 	return !strcmp(a->call->name, REPORT_TOOL);
 }
 
+/* The order of the tests is their rank: a cut call is not run even when nothing else is (trap 37),
+ * and after an end nothing runs any more. */
 static void run_all(struct agent *a, struct batch *b, bool cut)
 {
 	for (size_t i = 0; i < b->n; i++) {
@@ -273,6 +285,7 @@ static void add_news(struct agent *a, struct batch *b, struct message *m)
 	tell_jobs(a, &clean);
 }
 
+/* One message for all results of the answer, at once after it (wire.md 1.5). */
 static void append_results(struct agent *a, struct batch *b)
 {
 	struct message *m = message_new(MESSAGE_USER);
@@ -291,6 +304,8 @@ static void append_results(struct agent *a, struct batch *b)
 	agent_add_user(a, m);
 }
 
+/* W7: what arrives is cut to the room before it is in the conversation, where nothing can be
+ * changed. */
 static int admit(struct agent *a, struct batch *b, struct err *err)
 {
 	struct rung_input in = {

@@ -25,6 +25,8 @@ void conversation_release(struct conversation *conversation)
 	conversation_init(conversation);
 }
 
+/* X2: only text that a person wrote. A nudge, a task of another agent or a tool's output never
+ * counts as his words, whatever it says (trap 152). */
 static void note_words(struct conversation *c, const struct message *m)
 {
 	for (size_t i = 0; i < m->n_blocks; i++) {
@@ -60,6 +62,7 @@ struct message *conversation_last(const struct conversation *conversation)
 	return conversation->n ? conversation->messages[conversation->n - 1] : NULL;
 }
 
+/* M1: each with its origin; none silently overrides another. */
 static void add_instructions(struct message *m, const struct start_instructions *in)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
@@ -75,6 +78,8 @@ static void add_line(struct buf *out, const char *name, const char *value)
 		buf_addf(out, "- %s: %s\n", name, value);
 }
 
+/* No absolute path and no id of the agent: the same words for every agent of a role as far as
+ * possible. */
 static void add_environment(struct message *m, const struct agent_settings *s)
 {
 	AUTO_BUF struct buf text = BUF_INIT;

@@ -15,11 +15,13 @@
 #define TEXT_MAX    200
 #define SUMMARY_MAX 300
 
+/* A channel that is full queues it; an event never waits and never fails. */
 static void send_event(struct channel *ch, const char *name, const struct buf *body)
 {
 	channel_sendf(ch, FRAME_EVENT, body->data, body->len, "\"name\":\"%s\"", name);
 }
 
+/* Members with the comma that they need: the body begins with its brace. */
 static void add_i64(struct buf *out, const char *key, int64_t value)
 {
 	buf_addf(out, "%s\"%s\":%" PRId64, out->len > 1 ? "," : "", key, value);
@@ -74,6 +76,7 @@ void event_tool(struct channel *ch, const struct event_tool_facts *facts)
 	add_cstr(&body, "tool", facts->tool);
 	add_str(&body, "summary", summary, text_floor(summary, n, MIN(n, (size_t)SUMMARY_MAX)));
 	add_flag(&body, "ok", facts->ok);
+	/* null and 0 differ: no command ran, or one ran well. */
 	if (facts->exit_code >= 0)
 		add_i64(&body, "exit_code", facts->exit_code);
 	else
@@ -105,6 +108,7 @@ static size_t head_of(const char *s, size_t len, size_t n)
 	return at;
 }
 
+/* The first text block only: a line for people who watch, not a copy of the answer. */
 void event_text(struct channel *ch, const struct message *answer)
 {
 	for (size_t i = 0; i < answer->n_blocks; i++) {
@@ -156,6 +160,8 @@ void event_job_ended(struct channel *ch, const char *line, size_t n)
 	int code = -1;
 
 	buf_addc(&body, '{');
+	/* The line is made by the tools of this program; if it ever looks different, the id is left
+	 * out. */
 	if (sscanf(text, "background job %23s ended: exit code %d", id, &code) >= 1)
 		add_cstr(&body, "id", id);
 	add_cstr(&body, "state", "ended");

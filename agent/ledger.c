@@ -52,6 +52,7 @@ void ledger_release(struct ledger *ledger)
 	ledger->tools = NULL;
 }
 
+/* A handful of tools: a list is faster than a table, and has a stable order for the record. */
 static struct ledger_tool *tool_entry(struct ledger *ledger, const char *name)
 {
 	for (size_t i = 0; i < ledger->n_tools; i++)
@@ -85,6 +86,8 @@ static int64_t book(struct ledger *ledger, enum ledger_category category,
 	return tokens;
 }
 
+/* The rendered head is not used for this: it has the provider's JSON around each schema, which the
+ * provider does not count. */
 void ledger_fixed(struct ledger *ledger, const char *system, const struct tool_spec *tools,
 		  size_t n_tools)
 {
@@ -103,6 +106,7 @@ void ledger_fixed(struct ledger *ledger, const char *system, const struct tool_s
 	}
 }
 
+/* W5: who wrote a text decides its category, not where it stands. */
 static enum ledger_category text_category(enum block_origin origin)
 {
 	switch (origin) {
@@ -216,9 +220,11 @@ void ledger_answer(struct ledger *ledger, struct message *m, const struct model_
 			ledger_add(ledger, m);
 		return;
 	}
+	/* After a removal the difference of two usages is not the size of what was added. */
 	if (!ledger->removed)
 		estimator_learn(&ledger->estimator, &ledger->unmeasured, prompt - ledger->base);
 	ledger->base = prompt;
+	/* A blank answer is not kept, so its output will not be in the next prompt. */
 	if (m) {
 		book_answer(ledger, m, usage);
 		ledger->base += usage->output;

@@ -40,6 +40,7 @@ static const struct record_command *command_at(const struct record *record, size
 	return &record->commands[(record->n_commands - kept + i) % RECORD_COMMANDS];
 }
 
+/* Plain facts in one paragraph: this is read where nothing else came back. */
 static void add_facts(struct buf *out, const struct record *record, const char *why, int64_t rounds)
 {
 	const struct record_command *c;

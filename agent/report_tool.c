@@ -30,6 +30,7 @@ static void keep_whole(struct agent *a, const struct buf *text)
 		event_warning(a->channel, "the whole report could not be kept: %s", e.message);
 }
 
+/* A4: bounded for the reader; the file is written only where something is cut. */
 static struct json_object *bound(struct agent *a, struct json_object *report)
 {
 	AUTO_BUF struct buf text = BUF_INIT;

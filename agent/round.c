@@ -62,6 +62,8 @@ static void force_by_window(struct agent *a, int64_t used)
 	force(a, FORCED_WINDOW);
 }
 
+/* The parent's wish goes first, since it may come while another limit has forced the agent already.
+ */
 static void check_limits(struct agent *a)
 {
 	int64_t used = ledger_used(&a->ledger);
@@ -94,6 +96,8 @@ static int close_by_rule(struct agent *a, enum outcome_status status, const char
 			 "%s", why);
 }
 
+/* One request, and as many more as a report of the wrong shape may be sent back. What is not
+ * reported then is reported by rule: an agent never ends without a word. */
 static int check_forced(struct agent *a, struct err *err)
 {
 	if (!a->forced || ++a->forced_requests <= 1 + (a->wrong_reports ? REPORT_WRONG_MAX : 0))
@@ -143,6 +147,8 @@ static int append_answer(struct agent *a, struct stream_answer *answer, struct e
 	return calls ? transcript_sync(a->transcript, err) : 0;
 }
 
+/* Calls are run whatever the stop reason says (wire.md 4, rule 4); a limit cuts at most the last
+ * one. */
 static int take_calls(struct agent *a, enum stop_reason stop, struct err *err)
 {
 	const struct message *m = conversation_last(&a->conversation);
@@ -154,6 +160,8 @@ static int take_calls(struct agent *a, enum stop_reason stop, struct err *err)
 	return calls_run(a, m, cut, err);
 }
 
+/* Models end their turn with a text when they think that they are done: one reminder, then the text
+ * is taken for what it is, marked as not reported by the model. */
 static int take_text(struct agent *a, enum stop_reason stop, struct err *err)
 {
 	keep_end_text(a, conversation_last(&a->conversation));
@@ -177,6 +185,8 @@ static int take_text(struct agent *a, enum stop_reason stop, struct err *err)
 	return 0;
 }
 
+/* The server works on in its own tools: the same content goes back, and that is the whole next
+ * request. */
 static int take_pause(struct agent *a)
 {
 	if (++a->paused > PAUSED_MAX)

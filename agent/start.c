@@ -121,6 +121,7 @@ static const char *field_path(const struct field *f)
 	return path;
 }
 
+/* json-c clamps what does not fit 64 bits, so a huge number fails the range and does not wrap. */
 static int field_i64(const struct field *f, struct json_object *value, int64_t *ret,
 		     struct err *err)
 {
@@ -145,6 +146,7 @@ static int field_str(const struct field *f, struct json_object *value, const cha
 	return 0;
 }
 
+/* Whole words only: 'non' is not 'none'. */
 static int field_choice(const struct field *f, struct json_object *value, const char **ret,
 			struct err *err)
 {
@@ -163,6 +165,7 @@ static int field_choice(const struct field *f, struct json_object *value, const 
 		       field_path(f), s, f->choices);
 }
 
+/* The list's strings stay in the document; only the array is ours. */
 static int field_list(const struct field *f, struct json_object *value, const char ***ret,
 		      struct err *err)
 {
@@ -219,6 +222,8 @@ static int field_read(const struct field *f, struct agent_settings *s, struct er
 	return 0;
 }
 
+/* A list of objects does not fit a row. An absent list is an empty one: a repository without
+ * AGENTS.md. */
 static int read_instructions(struct agent_settings *s, struct err *err)
 {
 	struct json_object *list = NULL;
@@ -243,6 +248,7 @@ static int read_instructions(struct agent_settings *s, struct err *err)
 	return 0;
 }
 
+/* X2 hangs on it: only a task in the user's own words counts as his words. */
 static int read_task_origin(struct agent_settings *s, struct err *err)
 {
 	const char *origin = json_str(s->doc, "task_origin", "");
@@ -256,6 +262,8 @@ static int read_task_origin(struct agent_settings *s, struct err *err)
 	return 0;
 }
 
+/* The window is refused here and not guessed: a wrong guess shows itself as an overflow in an hour.
+ */
 static int read_model(struct agent_settings *s, struct err *err)
 {
 	struct json_object *model = NULL;
@@ -279,6 +287,7 @@ static int settings_read(struct agent_settings *s, struct err *err)
 			return -1;
 	if (!s->brief)
 		s->brief = "";
+	/* A default above the maximum means that the maximum was forgotten. */
 	if (s->shell_timeout_max_ms < s->shell_timeout_ms)
 		s->shell_timeout_max_ms = s->shell_timeout_ms;
 	if (read_task_origin(s, err) < 0 || read_instructions(s, err) < 0)

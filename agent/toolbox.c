@@ -27,6 +27,8 @@ static bool role_wants(const struct agent_settings *s, const char *name)
 	return false;
 }
 
+/* Roles are copied from other programs and name tools that we do not have: a warning, not a
+ * failure. */
 static void note_unknown(struct toolbox *box)
 {
 	for (size_t i = 0; box->agent->tools[i]; i++) {
@@ -50,6 +52,8 @@ static int add_entry(struct toolbox *box, const struct tool *tool, struct err *e
 	return 0;
 }
 
+/* The table's order and not the role's: all roles with the same tools then share one cached prefix.
+ */
 int toolbox_init(struct toolbox *box, const struct agent_settings *settings, struct err *err)
 {
 	size_t count = 0;
@@ -101,6 +105,7 @@ void toolbox_names(const struct toolbox *box, struct buf *out)
 		buf_addf(out, "%s%s", i ? ", " : "", box->specs[i].name);
 }
 
+/* The ready frame may have come long before; then this returns at once. */
 static int wait_worktree(struct toolbox *box, struct waiter *waiter, struct err *err)
 {
 	const char *message = "";
@@ -147,6 +152,7 @@ int toolbox_open(struct toolbox *box, struct waiter *waiter, struct err *err)
 	context = tool_context_new(&settings, waiter, err);
 	if (!context)
 		return -1;
+	/* The context looked for the worktree already; this tells why it is not there. */
 	if (tool_context_open_worktree(context, err) < 0) {
 		tool_context_free(context);
 		return -1;

@@ -44,6 +44,7 @@ void transcript_close(struct transcript *t)
 	free(t);
 }
 
+/* Small records are written as text; only messages pass through a tree. */
 static struct buf *begin(struct transcript *t, const char *type)
 {
 	t->records++;
@@ -83,6 +84,8 @@ void transcript_message(struct transcript *t, const struct message *m)
 	jsonl_add(t->writer, "message", json);
 }
 
+/* I5, trap 142: a call with this record and without a result has an unknown outcome, and is never
+ * run again silently. */
 void transcript_tools_started(struct transcript *t, const struct message *m)
 {
 	for (size_t i = 0; i < m->n_blocks; i++) {
@@ -126,6 +129,7 @@ void transcript_usage(struct transcript *t, int64_t round, const struct model_us
 	jsonl_end(t->writer);
 }
 
+/* With the budget's figures of that moment: the only way to see later why a limit was hit. */
 void transcript_request(struct transcript *t, const struct transcript_request *request,
 			const struct window_budget *budget, const struct ledger *ledger)
 {
@@ -157,6 +161,7 @@ int transcript_sync(struct transcript *t, struct err *err)
 {
 	struct err e = ERR_INIT;
 
+	/* Nothing new needs no sync: what was flushed before was synced by that flush. */
 	if (!jsonl_pending(t->writer) || jsonl_flush(t->writer, true, &e) == 0)
 		return 0;
 	if (e.code == ERR_NO_SPACE)

@@ -65,6 +65,8 @@ static bool has_opaque(const struct message *m)
 	return m && message_count(m, BLOCK_OPAQUE);
 }
 
+/* An answer with calls is held back until its results come, so that both go in as a pair or the
+ * pair is completed. */
 static void take_assistant(struct loader *l, struct message *m)
 {
 	struct message *last, *results = settle_held(l, NULL);

@@ -18,6 +18,7 @@ static int fail(struct err *err, const struct message *m, size_t block, const ch
 		(unsigned long long)m->uid, block, what);
 }
 
+/* As message.h has it, or weaker: what may be stored may be sent. */
 static bool is_blank(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -26,6 +27,7 @@ static bool is_blank(const char *s, size_t n)
 	return true;
 }
 
+/* What each role may hold. A block in the wrong message is a bug that no adapter can render. */
 static bool user_block_fits(const struct block *b)
 {
 	return b->kind == BLOCK_TEXT || b->kind == BLOCK_TOOL_RESULT || b->kind == BLOCK_IMAGE;
@@ -78,6 +80,8 @@ static int check_user_order(const struct message *m, struct err *err)
 	return 0;
 }
 
+/* One message by itself. Thinking alone is a blank answer (trap 26); a server's own block is not.
+ */
 static int check_message(const struct message *m, struct err *err)
 {
 	if (!m->n_blocks)
@@ -103,6 +107,7 @@ const struct block *validate_find_result(const struct message *results, const ch
 	return NULL;
 }
 
+/* Batches have a few calls: counting beats a table, and allocates nothing. */
 static size_t count_id(const struct message *m, enum block_kind kind, const char *id)
 {
 	size_t count = 0;
@@ -155,6 +160,8 @@ static int check_pair(const struct message *a, const struct message *m, struct e
 			     m && m->role == MESSAGE_USER ? m : NULL, err);
 }
 
+/* Each message by itself, each with its predecessor, and the last one with nothing after it. The
+ * end is checked anew each time, because what follows it is new each time. */
 static int check_from(size_t from, struct message *const *view, size_t n, struct err *err)
 {
 	for (size_t i = from; i < n; i++) {
@@ -174,6 +181,7 @@ int validator_check(struct validator *validator, struct message *const *view, si
 {
 	size_t from = validator->n;
 
+	/* Another view (a rung changed it): nothing that passed before counts. */
 	if (from > n || (from && view[from - 1]->uid != validator->last_uid))
 		from = 0;
 	if (check_from(from, view, n, err) < 0)
@@ -188,6 +196,7 @@ int validate_all(struct message *const *view, size_t n, struct err *err)
 	return check_from(0, view, n, err);
 }
 
+/* The text keeps its origin, so that a repair does not turn a nudge into the user's words. */
 static void copy_user_block(struct message *to, const struct block *b)
 {
 	struct block *added = NULL;

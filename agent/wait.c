@@ -43,6 +43,7 @@ struct waiter {
 	bool news; /* a frame or a signal was handled in this wait */
 };
 
+/* The first reason stays: a TERM that follows a stop says nothing new. */
 static void begin_stop(struct waiter *w, const char *reason)
 {
 	if (w->stopping)
@@ -60,6 +61,7 @@ static int on_start(struct waiter *w, const struct frame *f, struct err *err)
 	return 0;
 }
 
+/* A second ready overrides: the parent may have tried once more. */
 static int on_ready(struct waiter *w, const struct frame *f, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
@@ -85,6 +87,8 @@ static void on_report_wish(struct waiter *w, const char *reason)
 		w->interrupted = true;
 }
 
+/* An action that we do not know is an error, not a thing to ignore: it may have been the newer word
+ * for stop, and an agent that does not hear is killed anyway. */
 static int on_control(struct waiter *w, const struct frame *f, struct err *err)
 {
 	const char *action = json_str(f->header, "action", "");
@@ -136,6 +140,8 @@ static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct
 	}
 }
 
+/* A signalfd and not handlers: there is then one place where things come in, and no code that runs
+ * between two others. Children get a clean mask by spawn. */
 static int open_signals(struct err *err)
 {
 	sigset_t set;
@@ -186,6 +192,8 @@ void waiter_free(struct waiter *w)
 	free(w);
 }
 
+/* Several signals of one kind are one entry: SIGCHLD says "look at your children", never how many.
+ */
 static void take_signals(struct waiter *w)
 {
 	struct signalfd_siginfo info;
@@ -197,6 +205,7 @@ static void take_signals(struct waiter *w)
 	}
 }
 
+/* A broken protocol is handled as a gone parent: nothing that it says can be trusted any more. */
 static void parent_is_gone(struct waiter *w, const struct err *failure)
 {
 	w->gone = true;
@@ -205,6 +214,7 @@ static void parent_is_gone(struct waiter *w, const struct err *failure)
 		log_error("channel to the parent: %s", failure->message);
 }
 
+/* Reading comes first, so that credit and stops are known before more is written. */
 static void serve_channel(struct waiter *w, bool readable, bool writable)
 {
 	struct err e = ERR_INIT;
@@ -242,6 +252,7 @@ static size_t fill_polled(struct waiter *w, const struct pollfd *fds, size_t n)
 	return count;
 }
 
+/* The table of waiter.h, in its order of rank. */
 static int check_state(const struct waiter *w, struct err *err)
 {
 	if (w->gone)
@@ -291,6 +302,7 @@ int wait_poll(struct waiter *w, struct pollfd *fds, size_t n, int64_t deadline_m
 		if (check_state(w, err) < 0)
 			return -1;
 		left = deadline_ms - clock_mono_ms();
+		/* poll takes an int: long waits go round the loop once a minute. */
 		if (deadline_ms == INT64_MAX)
 			left = POLL_MAX_MS;
 		ready = poll_once(w, fds, n, (int)MAX(MIN(left, POLL_MAX_MS), 0), err);
@@ -330,6 +342,7 @@ enum waiter_worktree waiter_worktree(const struct waiter *w, const char **ret_me
 	return w->worktree;
 }
 
+/* A key is expected before its frame is sent: the answer may come within the send. */
 void waiter_expect_ack(struct waiter *w, const char *key)
 {
 	free(w->ack_key);
@@ -382,6 +395,7 @@ const struct err *waiter_failure(const struct waiter *w)
 	return &w->failure;
 }
 
+/* A wish that came just before counts as well, else a tool could start that nobody interrupts. */
 void waiter_interruptible(struct waiter *w, bool on)
 {
 	w->interruptible = on;

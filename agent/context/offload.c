@@ -61,6 +61,7 @@ static int64_t limit_of(const struct offload *o, const struct tool *tool)
 	return MIN(limit, o->total_chars);
 }
 
+/* T1: the read tool is spared, else a read of an offloaded file would be offloaded again. */
 static bool is_exempt(const struct arrival *a)
 {
 	return a->tool && (a->tool->flags & TOOL_NO_OFFLOAD);
@@ -127,6 +128,7 @@ static void write_huge(const struct arrival *a, size_t budget, const char *where
 	buf_add(out, full->data, head);
 }
 
+/* T10 is about the context, not about the tool: it holds for the read tool too. */
 static bool is_huge(const struct offload *o, const struct arrival *a)
 {
 	return (int64_t)(a->result.text.len / BYTES_PER_TOKEN) > o->effective;
@@ -150,6 +152,7 @@ static void shorten(struct offload *o, struct arrival *a, size_t budget)
 	text_sanitize(&a->text, raw.data, raw.len);
 }
 
+/* Head and tail of this size are what a person would look at first. */
 static size_t preview_of(int64_t limit)
 {
 	return (size_t)MAX(limit / PREVIEW_SHARE, PREVIEW_MIN);
@@ -231,6 +234,8 @@ static void cut_to(struct offload *o, struct arrival *a, size_t cap)
 	buf_add(&a->text, cut.data, cut.len);
 }
 
+/* W6: an image is kept or dropped whole. They come before the texts: their size is fixed, a text's
+ * is not. */
 static int64_t drop_images(const struct ledger *ledger, struct arrival *list, size_t n,
 			   int64_t room)
 {
