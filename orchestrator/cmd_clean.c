@@ -2,8 +2,8 @@
  * cmd_clean.c - `baton clean [RUN]...`: removes what ended runs left, and nothing that is not ours.
  *
  * A worktree goes only through baton-git, which first makes its state reachable from a ref (I7) and
- * keeps what it cannot save. The run's folder goes when all its worktrees are gone. Branches are the
- * user's to delete.
+ * keeps what it cannot save. The run's folder goes when all its worktrees are gone. Branches are
+ * the user's to delete.
  */
 #include <stdio.h>
 #include <string.h>
