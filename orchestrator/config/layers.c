@@ -8,27 +8,54 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/model_table.h"
 #include "base/text.h"
 #include "base/yaml.h"
 #include "orchestrator/config/store.h"
 
-static const char *const provider_keys[] = {"api",   "base_url", "key_env",
-					    "auth",  "headers",	 "ca_file",
-					    "proxy", "dialect",	 "concurrency"};
+#define CONFIG_FILE_MAX (1 << 20)
+
+/* What a provider's row may hold. */
+static const struct {
+	const char *name;
+	enum json_type type;
+} provider_keys[] = {
+	{"api", json_type_string},	     {"base_url", json_type_string},
+	{"key_env", json_type_string},	     {"auth", json_type_string},
+	{"headers", json_type_object},	     {"ca_file", json_type_string},
+	{"proxy", json_type_string},	     {"concurrency", json_type_int},
+	{"default_model", json_type_string},
+};
 
 struct layer_file {
 	struct settings *s;
 	struct yaml_doc *doc;
 	const char *path;
+	struct buf text; /* of the file: what is trusted is what was read */
 	enum layer layer;
 	bool project;
 };
+
+char *config_pointer(const char *above, const char *key)
+{
+	struct buf out = BUF_INIT;
+
+	buf_addf(&out, "%s/", above);
+	for (; *key; key++) {
+		if (*key == '/' || *key == '~')
+			buf_adds(&out, *key == '/' ? "~1" : "~0");
+		else
+			buf_addc(&out, *key);
+	}
+	return buf_take(&out);
+}
 
 static int at(const struct layer_file *f, const char *pointer, struct err *err, const char *what,
 	      const char *name, const char *near)
@@ -56,13 +83,15 @@ static const char *scalar_text(struct json_object *value)
 static int read_list(struct layer_file *f, const struct option *o, const char *key,
 		     struct json_object *value, const char *where, struct err *err)
 {
-	AUTO_FREE char *pointer = mem_printf("/%s", key);
+	AUTO_FREE char *pointer = config_pointer("", key);
+	AUTO_FREE char *dir = file_dir(f->path);
 
 	for (size_t i = 0; i < json_len(value); i++) {
-		const char *text = scalar_text(json_at(value, i));
-		if (!text)
+		struct json_object *item = json_at(value, i);
+		if (!json_object_is_type(item, json_type_string))
 			return at(f, pointer, err, "a list of words is expected for", key, NULL);
-		if (store_text(f->s, o, text, f->layer, where, "/", err) < 0)
+		if (store_text(f->s, o, json_object_get_string(item), f->layer, where, dir, err) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -76,7 +105,7 @@ static int may_set(struct layer_file *f, const struct option *o, const char *poi
 		return at(f, pointer, err, "only the command line sets", o->name, NULL);
 	if (f->project && o->layers == CFG_TRUSTED)
 		return at(f, pointer, err, "a project's file may not set", o->name, NULL);
-	if (f->project && o->id == OPT_SETUP && !trust_holds(f->path)) {
+	if (f->project && o->id == OPT_SETUP && !trust_holds(f->path, &f->text)) {
 		log_warn("%s: 'setup' is ignored until you run 'baton trust %s'", f->path, f->path);
 		return 1;
 	}
@@ -87,7 +116,7 @@ static int read_option(struct layer_file *f, const char *key, struct json_object
 		       struct err *err)
 {
 	AUTO_FREE char *name = mem_strdup(key);
-	AUTO_FREE char *pointer = mem_printf("/%s", key);
+	AUTO_FREE char *pointer = config_pointer("", key);
 	AUTO_FREE char *dir = file_dir(f->path);
 
 	for (char *p = name; *p; p++)
@@ -104,21 +133,136 @@ static int read_option(struct layer_file *f, const char *key, struct json_object
 	const char *text = scalar_text(value);
 	if (!text)
 		return at(f, pointer, err, "a single value is expected for", key, NULL);
+	if (o->type != OPTION_FLAG && json_object_is_type(value, json_type_boolean))
+		return at(f, pointer, err, "true and false are no values of", key, NULL);
 	return store_text(f->s, o, text, f->layer, where, dir, err);
+}
+
+/* ---- providers and models ---- */
+
+static int check_provider_field(struct layer_file *f, const char *pointer, const char *field,
+				struct json_object *value, struct err *err)
+{
+	static const char *const auths[] = {"x-api-key", "bearer", "api-key", "none"};
+	const char *names[ARRAY_SIZE(provider_keys)];
+	size_t i = 0, k = 0;
+
+	while (i < ARRAY_SIZE(provider_keys) && strcmp(provider_keys[i].name, field) != 0)
+		i++;
+	for (size_t n = 0; n < ARRAY_SIZE(names); n++)
+		names[n] = provider_keys[n].name;
+	if (i == ARRAY_SIZE(names))
+		return at(f, pointer, err, "unknown key", field,
+			  text_nearest(field, names, ARRAY_SIZE(names)));
+	if (!json_object_is_type(value, provider_keys[i].type))
+		return at(f, pointer, err, "wrong type for", field, NULL);
+	if (strcmp(field, "concurrency") == 0 && json_object_get_int64(value) < 0)
+		return at(f, pointer, err, "a negative number stands in", field, NULL);
+	if (strcmp(field, "auth") != 0)
+		return 0;
+	while (k < ARRAY_SIZE(auths) && strcmp(auths[k], json_object_get_string(value)) != 0)
+		k++;
+	return k < ARRAY_SIZE(auths)
+		       ? 0
+		       : at(f, pointer, err, "not one of x-api-key, bearer, api-key, none:",
+			    json_object_get_string(value), NULL);
+}
+
+static int check_headers(struct layer_file *f, const char *pointer, struct json_object *headers,
+			 struct err *err)
+{
+	json_object_object_foreach (headers, name, value) {
+		AUTO_FREE char *below = config_pointer(pointer, name);
+		if (!json_object_is_type(value, json_type_string))
+			return at(f, below, err, "text is expected for the header", name, NULL);
+	}
+	return 0;
+}
+
+/* The model table itself judges a field (base/model_table.h); here its error gets a place. */
+static int check_model_field(struct layer_file *f, const char *pointer, const char *name,
+			     const char *field, struct json_object *value, struct err *err)
+{
+	AUTO_JSON struct json_object *all = json_object_new_object();
+	struct json_object *row = json_object_new_object();
+	size_t n = strcspn(name, "/");
+	AUTO_FREE char *provider = mem_strndup(name, n);
+	struct model *model;
+	struct err why = ERR_INIT;
+
+	json_set(all, name, row);
+	json_set_str(row, "api", "openai");
+	json_set(row, field, json_object_get(value));
+	if (model_find(provider, name + n + 1, all, &model, &why) < 0)
+		return err_set(err, ERR_USAGE, "%s:%d: %s", f->path, yaml_line(f->doc, pointer),
+			       why.message);
+	model_free(model);
+	return 0;
+}
+
+static int check_name(struct layer_file *f, const char *pointer, const char *name, bool model,
+		      struct err *err)
+{
+	const char *slash = strchr(name, '/');
+	bool good = model ? slash && slash > name && slash[1] : *name && !slash;
+
+	if (good)
+		return 0;
+	return at(f, pointer, err,
+		  model ? "a model is named PROVIDER/NAME, not"
+			: "a provider's name has no '/', but this one is",
+		  name, NULL);
+}
+
+/* A file that is named beside the configuration is meant to lie beside it. */
+static struct json_object *absolute_path(const struct layer_file *f, struct json_object *value)
+{
+	AUTO_FREE char *dir = file_dir(f->path);
+	AUTO_FREE char *path = file_join(dir, json_object_get_string(value));
+
+	return json_object_new_string(path);
+}
+
+static int read_provider(struct layer_file *f, const char *pointer, struct json_object *fields,
+			 struct json_object *into, struct err *err)
+{
+	json_object_object_foreach (fields, field, value) {
+		AUTO_FREE char *below = config_pointer(pointer, field);
+		if (check_provider_field(f, below, field, value, err) < 0 ||
+		    (strcmp(field, "headers") == 0 && check_headers(f, below, value, err) < 0))
+			return -1;
+		json_set(into, field,
+			 strcmp(field, "ca_file") == 0 ? absolute_path(f, value)
+						       : json_object_get(value));
+	}
+	return 0;
+}
+
+static int read_model(struct layer_file *f, const char *pointer, const char *name,
+		      struct json_object *fields, struct json_object *into, struct err *err)
+{
+	json_object_object_foreach (fields, field, value) {
+		AUTO_FREE char *below = config_pointer(pointer, field);
+		if (check_model_field(f, below, name, field, value, err) < 0)
+			return -1;
+		json_set(into, field, json_object_get(value));
+	}
+	return 0;
 }
 
 /* Copies `providers:` or `models:`; stronger layers come later and win field by field. */
 static int read_table(struct layer_file *f, const char *key, struct json_object *value,
 		      struct json_object *into, struct err *err)
 {
-	AUTO_FREE char *pointer = mem_printf("/%s", key);
+	AUTO_FREE char *pointer = config_pointer("", key);
+	bool model = into == f->s->models;
 
 	if (f->project)
 		return at(f, pointer, err, "a project's file may not set", key, NULL);
 	if (!json_object_is_type(value, json_type_object))
 		return at(f, pointer, err, "a mapping is expected for", key, NULL);
 	json_object_object_foreach (value, name, fields) {
-		AUTO_FREE char *below = mem_printf("/%s/%s", key, name);
+		AUTO_FREE char *below = config_pointer(pointer, name);
 		if (!json_object_is_type(fields, json_type_object))
 			return at(f, below, err, "a mapping is expected for", name, NULL);
 		struct json_object *have = json_obj(into, name);
@@ -126,33 +270,15 @@ static int read_table(struct layer_file *f, const char *key, struct json_object 
 			have = json_object_new_object();
 			json_set(into, name, have);
 		}
-		json_object_object_foreach (fields, field, text) {
-			json_set(have, field, json_object_get(text));
-		}
+		if (check_name(f, below, name, model, err) < 0 ||
+		    (model ? read_model(f, below, name, fields, have, err)
+			   : read_provider(f, below, fields, have, err)) < 0)
+			return -1;
 	}
 	return 0;
 }
 
-static int check_providers(struct layer_file *f, struct json_object *value, struct err *err)
-{
-	json_object_object_foreach (value, name, fields) {
-		if (!json_object_is_type(fields, json_type_object))
-			continue;
-		json_object_object_foreach (fields, field, text) {
-			AUTO_FREE char *pointer = mem_printf("/providers/%s/%s", name, field);
-			size_t i = 0;
-			(void)text;
-			while (i < ARRAY_SIZE(provider_keys) &&
-			       strcmp(provider_keys[i], field) != 0)
-				i++;
-			if (i == ARRAY_SIZE(provider_keys))
-				return at(f, pointer, err, "unknown key", field,
-					  text_nearest(field, provider_keys,
-						       ARRAY_SIZE(provider_keys)));
-		}
-	}
-	return 0;
-}
+/* ---- files ---- */
 
 static int read_root(struct layer_file *f, struct err *err)
 {
@@ -166,9 +292,7 @@ static int read_root(struct layer_file *f, struct err *err)
 	json_object_object_foreach (root, key, value) {
 		int rc;
 		if (strcmp(key, "providers") == 0)
-			rc = read_table(f, key, value, f->s->providers, err) < 0
-				     ? -1
-				     : check_providers(f, value, err);
+			rc = read_table(f, key, value, f->s->providers, err);
 		else if (strcmp(key, "models") == 0)
 			rc = read_table(f, key, value, f->s->models, err);
 		else
@@ -179,21 +303,53 @@ static int read_root(struct layer_file *f, struct err *err)
 	return 0;
 }
 
-int layer_read_file(struct settings *s, const char *path, enum layer layer, struct err *err)
+int layer_parse(struct settings *s, const char *path, const void *text, size_t n, enum layer layer,
+		struct err *err)
 {
 	struct layer_file f = {.s = s, .path = path, .layer = layer};
 
-	if (!file_exists(path))
-		return 0;
 	f.project = layer == LAYER_PROJECT || layer == LAYER_PROJECT_LOCAL;
-	if (yaml_parse_file(path, &f.doc, err) < 0) {
+	if (yaml_parse(text, n, path, 1, &f.doc, err) < 0) {
 		if (err && err->code == ERR_INVALID)
 			err->code = ERR_USAGE;
 		return -1;
 	}
+	buf_add(&f.text, text, n);
 	int rc = read_root(&f, err);
+	buf_release(&f.text);
 	yaml_free(f.doc);
 	return rc;
+}
+
+int layer_read_file(struct settings *s, const char *path, enum layer layer, struct err *err)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (!file_exists(path))
+		return 0;
+	if (file_read(AT_FDCWD, path, CONFIG_FILE_MAX, &text, err) < 0)
+		return -1;
+	return layer_parse(s, path, buf_str(&text), text.len, layer, err);
+}
+
+/* ---- environment ---- */
+
+/* A list in one variable: folders are parted by ':', as in PATH, words by ','. */
+static int read_environment_list(struct settings *s, const struct option *o, const char *text,
+				 const char *where, struct err *err)
+{
+	const char *parting = option_names_paths(o) ? ":" : ",";
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+
+	while (*text) {
+		size_t n = strcspn(text, parting);
+		AUTO_FREE char *word = mem_strndup(text, n);
+		if (*word &&
+		    store_text(s, o, word, LAYER_ENVIRONMENT, where, cwd ? cwd : "/", err) < 0)
+			return -1;
+		text += n + (text[n] != '\0');
+	}
+	return 0;
 }
 
 int layer_read_environment(struct settings *s, struct err *err)
@@ -202,14 +358,18 @@ int layer_read_environment(struct settings *s, struct err *err)
 	const struct option *table = option_table(&n);
 
 	for (size_t i = 0; i < n; i++) {
-		AUTO_FREE char *name = mem_printf("BATON_%s", table[i].name);
+		const struct option *o = &table[i];
+		AUTO_FREE char *name = mem_printf("BATON_%s", o->name);
 		for (char *p = name; *p; p++)
 			*p = *p == '-' ? '_' : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
 		const char *text = env_get(name);
-		if (!text || table[i].layers == CFG_CLI)
+		if (!text || o->layers == CFG_CLI)
 			continue;
 		AUTO_FREE char *where = mem_printf("environment %s", name);
-		if (store_text(s, &table[i], text, LAYER_ENVIRONMENT, where, "/", err) < 0)
+		int rc = o->type == OPTION_LIST
+				 ? read_environment_list(s, o, text, where, err)
+				 : store_text(s, o, text, LAYER_ENVIRONMENT, where, "/", err);
+		if (rc < 0)
 			return -1;
 	}
 	return 0;

@@ -60,6 +60,8 @@ static int parse_long(struct settings *s, struct cursor *c, struct err *err)
 		o = option_find(name + 3);
 	if (!o || !(o->scope & c->scope) || (negated && o->type != OPTION_FLAG))
 		return unknown_option(word, c->scope, err);
+	if (negated && value)
+		return err_set(err, ERR_USAGE, "'--%s' takes no value", name);
 	if (o->type == OPTION_FLAG && !value) {
 		store_flag(s, o, !negated, LAYER_COMMAND_LINE, "command line");
 		return 0;
@@ -117,20 +119,6 @@ static int parse_command_line(struct settings *s, struct cursor *c, struct err *
 	return 0;
 }
 
-static int set_defaults(struct settings *s, struct err *err)
-{
-	size_t n;
-	const struct option *table = option_table(&n);
-
-	for (size_t i = 0; i < n; i++) {
-		AUTO_FREE char *first = mem_strndup(table[i].dflt, strcspn(table[i].dflt, "|"));
-		const char *text = table[i].type == OPTION_CHOICE ? first : table[i].dflt;
-		if (*text && store_text(s, &table[i], text, LAYER_DEFAULT, "default", "/", err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int read_file_in(struct settings *s, const char *dir, const char *name, enum layer layer,
 			struct err *err)
 {
@@ -157,12 +145,10 @@ int settings_load(int argc, char **argv, enum option_scope scope, const char *pr
 		  struct settings **ret, struct err *err)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
-	struct settings *s = mem_alloc(sizeof(*s));
+	struct settings *s = store_new();
 	struct cursor c = {.argc = argc, .argv = argv, .scope = scope, .cwd = cwd ? cwd : "/"};
 
-	s->providers = json_object_new_object();
-	s->models = json_object_new_object();
-	if (set_defaults(s, err) < 0 || parse_command_line(s, &c, err) < 0 ||
+	if (parse_command_line(s, &c, err) < 0 ||
 	    (!s->wants_help && read_layers(s, project_dir, err) < 0)) {
 		settings_free(s);
 		return -1;

@@ -58,7 +58,7 @@ void settings_print_effective(const struct settings *s, bool json, struct buf *o
 
 	for (size_t i = 0; i < n; i++) {
 		AUTO_BUF struct buf value = BUF_INIT;
-		AUTO_BUF struct buf clean = BUF_INIT;
+		AUTO_BUF struct buf row = BUF_INIT;
 		value_text(s, &table[i], &value);
 		if (json) {
 			struct json_object *entry = json_object_new_object();
@@ -67,9 +67,10 @@ void settings_print_effective(const struct settings *s, bool json, struct buf *o
 			json_set(doc, table[i].name, entry);
 			continue;
 		}
-		text_printable(&clean, buf_str(&value), value.len, true);
-		buf_addf(out, "%-16s %-24s %s\n", table[i].name, buf_str(&clean),
+		buf_addf(&row, "%-16s %-24s %s", table[i].name, buf_str(&value),
 			 settings_origin(s, table[i].id));
+		text_printable(out, buf_str(&row), row.len, true);
+		buf_addc(out, '\n');
 	}
 	if (json)
 		json_write_pretty(out, doc);

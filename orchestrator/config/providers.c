@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/file.h"
@@ -28,6 +29,10 @@ static void add_name(const char *name, void *arg)
 {
 	struct names *names = arg;
 
+	for (size_t i = 0; i < names->n; i++) {
+		if (strcmp(names->list[i], name) == 0)
+			return; /* built in, and changed by configuration */
+	}
 	if (names->n < ARRAY_SIZE(names->list))
 		names->list[names->n++] = name;
 }
@@ -124,12 +129,16 @@ static char *key_from_file(const char *provider, const char *path, struct err *e
 
 	if (stat(path, &st) < 0)
 		return NULL;
-	if (st.st_mode & 077) {
-		err_set(err, ERR_USAGE, "'%s' can be read by others: chmod 600 it", path);
+	if ((st.st_mode & 077) || (st.st_uid != geteuid() && st.st_uid != 0)) {
+		err_set(err, ERR_USAGE, "'%s' is open to others: make it yours and chmod 600 it",
+			path);
 		return NULL;
 	}
-	if (yaml_parse_file(path, &doc, err) < 0)
+	if (yaml_parse_file(path, &doc, err) < 0) {
+		if (err)
+			err->code = ERR_USAGE;
 		return NULL;
+	}
 	char *key = mem_strdup(json_str(yaml_root(doc), provider, NULL));
 	yaml_free(doc);
 	return key;
@@ -159,42 +168,51 @@ char *settings_key(const struct settings *s, const char *provider, const char *k
 
 /* ---- model ---- */
 
-struct candidate {
-	const struct settings *s;
-	const char *provider;
-	size_t count;
-};
-
-static void find_keyed(const char *name, void *arg)
+/* A key file that others can read is the likely reason why no key was found. */
+static bool key_file_refused(struct err *err)
 {
-	struct candidate *c = arg;
-	const char *key_env = field(c->s, name, "key_env");
-	const char *model = field(c->s, name, "default_model");
+	AUTO_FREE char *config = env_config_dir();
+	AUTO_FREE char *path = config ? file_join(config, "keys.yaml") : NULL;
+	struct err failure = ERR_INIT;
 
-	if (key_env && model && env_get(key_env)) {
-		c->provider = name;
-		c->count++;
-	}
+	if (path)
+		free(key_from_file("", path, &failure));
+	if (failure.code != ERR_NONE && err)
+		*err = failure;
+	return failure.code != ERR_NONE;
 }
 
 /* With one key set and no model named: that provider's sensible model. */
 static int default_model(const struct settings *s, char **ret_provider, char **ret_name,
 			 struct err *err)
 {
-	struct candidate c = {.s = s};
+	struct names names = {.n = 0};
+	const char *found = NULL;
 
-	model_provider_each(find_keyed, &c);
-	if (c.count == 1) {
-		*ret_provider = mem_strdup(c.provider);
-		*ret_name = mem_strdup(field(s, c.provider, "default_model"));
-		return 0;
+	all_providers(s, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		const char *key_env = field(s, names.list[i], "key_env");
+		AUTO_FREE char *key = NULL;
+		if (!key_env || !field(s, names.list[i], "default_model"))
+			continue;
+		key = settings_key(s, names.list[i], key_env, NULL);
+		if (key && found)
+			return err_set(err, ERR_USAGE,
+				       "keys of several providers are set ('%s', '%s'): name the "
+				       "model with --model PROVIDER/NAME",
+				       found, names.list[i]);
+		if (key)
+			found = names.list[i];
 	}
-	return err_set(err, ERR_USAGE,
-		       c.count == 0 ? "no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name "
-				      "one with --model "
-				      "PROVIDER/NAME (rehearsal:FILE needs no key)"
-				    : "keys of several providers are set: name the model with "
-				      "--model PROVIDER/NAME");
+	if (!found && key_file_refused(err))
+		return -1;
+	if (!found)
+		return err_set(err, ERR_USAGE,
+			       "no model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one "
+			       "with --model PROVIDER/NAME (rehearsal:FILE needs no key)");
+	*ret_provider = mem_strdup(found);
+	*ret_name = mem_strdup(field(s, found, "default_model"));
+	return 0;
 }
 
 int settings_model(const struct settings *s, char **ret_provider, char **ret_name, struct err *err)
@@ -205,10 +223,10 @@ int settings_model(const struct settings *s, char **ret_provider, char **ret_nam
 		return default_model(s, ret_provider, ret_name, err);
 	if (text_starts(model, "rehearsal:") || text_starts(model, "rehearsal+openai:")) {
 		const char *path = strchr(model, ':') + 1;
-		if (!file_exists(path))
+		*ret_name = realpath(path, NULL);
+		if (!*ret_name)
 			return err_set(err, ERR_USAGE, "there is no scenario '%s'", path);
 		*ret_provider = mem_strndup(model, strcspn(model, ":"));
-		*ret_name = realpath(path, NULL);
 		return 0;
 	}
 	const char *slash = strchr(model, '/');

@@ -3,7 +3,6 @@
  */
 #include "orchestrator/config/store.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+
+#define NUMBER_MAX 1e15 /* a double holds every whole number up to here */
 
 static const struct option options[] = {
 #define OPTION_ROW(id, name, type, scope, layers, min, max, dflt, meta, help)                      \
@@ -44,6 +45,11 @@ const char *option_nearest(const char *name, unsigned scope)
 			names[n++] = options[i].name;
 	}
 	return text_nearest(name, names, n);
+}
+
+bool option_names_paths(const struct option *option)
+{
+	return option->type == OPTION_PATH || strcmp(option->metavar, "DIR") == 0;
 }
 
 /* ---- setting ---- */
@@ -87,13 +93,18 @@ static void add_to_list(struct value *v, const char *text, enum layer layer, con
 	}
 }
 
+/* Plain digits with one point: no sign, exponent, "inf", "nan" or hexadecimal form. */
 static int parse_money(const char *text, double *ret)
 {
-	char *end;
+	const char *digits = *text == '$' ? text + 1 : text;
+	size_t whole = strspn(digits, "0123456789");
+	size_t rest = digits[whole] == '.' ? strspn(digits + whole + 1, "0123456789") : 0;
+	size_t n = whole + (digits[whole] == '.' ? 1 + rest : 0);
 
-	errno = 0;
-	*ret = strtod(*text == '$' ? text + 1 : text, &end);
-	return errno || *end || end == text || !(*ret >= 0) ? -1 : 0;
+	if (whole + rest == 0 || whole > 12 || digits[n])
+		return -1;
+	*ret = strtod(digits, NULL);
+	return 0;
 }
 
 static int parse_number(const struct option *o, const char *text, double *ret)
@@ -110,6 +121,12 @@ static int parse_number(const struct option *o, const char *text, double *ret)
 	return rc;
 }
 
+static const char *bound_text(const struct option *o, double bound, char text[32])
+{
+	snprintf(text, 32, "%.0f%s", bound, o->type == OPTION_DURATION ? "ms" : "");
+	return text;
+}
+
 static int set_number(struct value *v, const struct option *o, const char *text, enum layer layer,
 		      const char *where, struct err *err)
 {
@@ -117,15 +134,19 @@ static int set_number(struct value *v, const struct option *o, const char *text,
 					    [OPTION_DURATION] = "a time such as 90s, 10m or 2h",
 					    [OPTION_MONEY] = "an amount in USD such as 2.50",
 					    [OPTION_PERCENT] = "a percentage"};
+	char bound[32];
 	double number;
 
 	if (parse_number(o, text, &number) < 0)
 		return err_set(err, ERR_USAGE, "%s: '%s' must be %s, not '%s'", where, o->name,
 			       kinds[o->type], text);
-	if (number < o->min || (o->max > 0 && number > o->max))
-		return err_set(err, ERR_USAGE, "%s: '%s' must be at least %g%s%.0f, not '%s'",
-			       where, o->name, o->min,
-			       o->max > 0 ? " and at most " : "; no limit: ", o->max, text);
+	if (number < o->min)
+		return err_set(err, ERR_USAGE, "%s: '%s' must be at least %s, not '%s'", where,
+			       o->name, bound_text(o, o->min, bound), text);
+	if (number > (o->max > 0 ? o->max : NUMBER_MAX))
+		return err_set(err, ERR_USAGE, "%s: '%s' must be at most %s, not '%s'", where,
+			       o->name, bound_text(o, o->max > 0 ? o->max : NUMBER_MAX, bound),
+			       text);
 	if (claim(v, layer, where))
 		v->number = number;
 	return 0;
@@ -194,7 +215,14 @@ int store_text(struct settings *s, const struct option *o, const char *text, enu
 				       where, o->name, text);
 		store_flag(s, o, flag, layer, where);
 		return 0;
-	case OPTION_LIST: add_to_list(v, text, layer, where); return 0;
+	case OPTION_LIST:
+		if (option_names_paths(o)) {
+			AUTO_FREE char *path = file_join(base_dir, text);
+			add_to_list(v, path, layer, where);
+		} else {
+			add_to_list(v, text, layer, where);
+		}
+		return 0;
 	case OPTION_CHOICE: return set_choice(v, o, text, layer, where, err);
 	case OPTION_STRING:
 	case OPTION_PATH:
@@ -206,6 +234,32 @@ int store_text(struct settings *s, const struct option *o, const char *text, enu
 		return 0;
 	default: return set_number(v, o, text, layer, where, err);
 	}
+}
+
+static int set_defaults(struct settings *s, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		const struct option *o = &options[i];
+		AUTO_FREE char *first = mem_strndup(o->dflt, strcspn(o->dflt, "|"));
+		const char *text = o->type == OPTION_CHOICE ? first : o->dflt;
+		if (*text && store_text(s, o, text, LAYER_DEFAULT, "default", "/", err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct settings *store_new(void)
+{
+	struct settings *s = mem_alloc(sizeof(*s));
+	struct err err = ERR_INIT;
+
+	s->providers = json_object_new_object();
+	s->models = json_object_new_object();
+	if (set_defaults(s, &err) < 0) {
+		fprintf(stderr, "option table: %s\n", err.message);
+		abort(); /* part of the program: our own bug */
+	}
+	return s;
 }
 
 /* ---- reading ---- */

@@ -46,13 +46,25 @@ int store_text(struct settings *s, const struct option *option, const char *text
 void store_flag(struct settings *s, const struct option *option, bool flag, enum layer layer,
 		const char *where);
 
+/* Does a value of this option name a file or folder, so that a relative one needs a base? */
+bool option_names_paths(const struct option *option);
+
 /* Reads one configuration file if it is there. */
 int layer_read_file(struct settings *s, const char *path, enum layer layer, struct err *err);
+/* The same from its text; path is for messages and trust (also a fuzz target). */
+int layer_parse(struct settings *s, const char *path, const void *text, size_t n, enum layer layer,
+		struct err *err);
 int layer_read_environment(struct settings *s, struct err *err);
 
-/* Trust (M5): whether the file's present content was trusted by the user; trust_grant records it.
- */
-bool trust_holds(const char *path);
+/* An empty store, of the table's defaults. Frees with settings_free. */
+struct settings *store_new(void);
+
+/* A JSON pointer one step longer, '/' and '~' of the key escaped. Caller frees. */
+char *config_pointer(const char *above, const char *key);
+
+/* Trust (M5): whether this content of the file was trusted by the user; trust_grant records the
+ * present one. */
+bool trust_holds(const char *path, const struct buf *content);
 int trust_grant(const char *path, struct err *err);
 
 #endif

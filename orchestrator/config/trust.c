@@ -16,8 +16,9 @@
 
 #define TRUST_FILE_MAX (1 << 20)
 
-/* The record's path and the bytes that it must hold for the file as it is now. */
-static int trust_record(const char *path, char **ret_record, struct buf *content, struct err *err)
+/* The record's path, and the line that it starts with: the file's real path, which also tells two
+ * paths of one hash apart. */
+static int trust_record(const char *path, char **ret_record, struct buf *expected, struct err *err)
 {
 	AUTO_FREE char *state = env_state_dir();
 	AUTO_FREE char *real = realpath(path, NULL);
@@ -26,21 +27,24 @@ static int trust_record(const char *path, char **ret_record, struct buf *content
 		return err_set(err, ERR_USAGE, "neither HOME nor XDG_STATE_HOME is set");
 	if (!real)
 		return err_sys(err, "cannot find '%s'", path);
-	buf_addf(content, "%s\n", real);
+	buf_addf(expected, "%s\n", real);
 	*ret_record = mem_printf("%s/trust/%016llx", state,
 				 (unsigned long long)text_hash(real, strlen(real)));
-	return file_read(AT_FDCWD, real, TRUST_FILE_MAX, content, err);
+	return 0;
 }
 
-bool trust_holds(const char *path)
+bool trust_holds(const char *path, const struct buf *content)
 {
 	AUTO_FREE char *record = NULL;
-	AUTO_BUF struct buf content = BUF_INIT;
+	AUTO_BUF struct buf expected = BUF_INIT;
 	AUTO_BUF struct buf trusted = BUF_INIT;
 
-	return trust_record(path, &record, &content, NULL) == 0 &&
-	       file_read(AT_FDCWD, record, 2 * TRUST_FILE_MAX, &trusted, NULL) == 0 &&
-	       trusted.len == content.len && memcmp(trusted.data, content.data, content.len) == 0;
+	if (trust_record(path, &record, &expected, NULL) < 0)
+		return false;
+	buf_add(&expected, content->data, content->len);
+	return file_read(AT_FDCWD, record, 2 * TRUST_FILE_MAX, &trusted, NULL) == 0 &&
+	       trusted.len == expected.len &&
+	       memcmp(trusted.data, expected.data, expected.len) == 0;
 }
 
 int trust_grant(const char *path, struct err *err)
@@ -48,7 +52,8 @@ int trust_grant(const char *path, struct err *err)
 	AUTO_FREE char *record = NULL;
 	AUTO_BUF struct buf content = BUF_INIT;
 
-	if (trust_record(path, &record, &content, err) < 0)
+	if (trust_record(path, &record, &content, err) < 0 ||
+	    file_read(AT_FDCWD, path, TRUST_FILE_MAX, &content, err) < 0)
 		return -1;
 	AUTO_FREE char *dir = file_dir(record);
 	if (file_mkdirs(dir, 0700, err) < 0)
