@@ -11,11 +11,13 @@
 
 #include "agent/context/rungs.h"
 #include "agent/events.h"
+#include "agent/model/overflow.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define ASK_RETRIES   3
-#define SSE_PER_TOKEN 80 /* bytes of a stream, of an answer whose usage is not known */
+#define ASK_RETRIES	  3
+#define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
+#define SSE_PER_TOKEN	  80   /* bytes of a stream, of an answer whose usage is not known */
 
 /* One attempt; lives until its end came, or until ask_release. */
 struct attempt {
@@ -23,6 +25,9 @@ struct attempt {
 	struct stream_parser *parser;
 	bool over;
 	int64_t received; /* bytes of the answer */
+	/* An error inside the answer. The gateway watches the same bytes and decides on retries;
+	 * ours counts only if it calls the answer whole. */
+	struct err inside;
 	/* Copies of what call_end lends. */
 	bool ok;
 	struct call_end end;
@@ -37,13 +42,19 @@ static const char *on_body(void *arg, size_t *ret_len)
 	return at->a->body.data;
 }
 
-/* A parser error cancels the call: what it could not read it will not read better later. */
+/* Bytes that are not of this protocol cancel the call: they will not be read better later. */
 static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
 {
 	struct attempt *at = arg;
+	struct err failure = ERR_INIT;
 
 	at->received += (int64_t)n;
-	return stream_feed(at->parser, bytes, n, err);
+	if (at->inside.code != ERR_NONE || stream_feed(at->parser, bytes, n, &failure) == 0)
+		return 0;
+	if (failure.code != ERR_BUSY && failure.code != ERR_DENIED)
+		return err_set(err, failure.code, "%s", failure.message);
+	at->inside = failure;
+	return 0;
 }
 
 static void on_again(void *arg, int attempt, const char *reason, int64_t until_wall_ms)
@@ -52,6 +63,7 @@ static void on_again(void *arg, int attempt, const char *reason, int64_t until_w
 
 	stream_reset(at->parser);
 	at->received = 0;
+	at->inside.code = ERR_NONE;
 	event_retry(at->a->channel, attempt, reason, until_wall_ms);
 }
 
@@ -103,6 +115,16 @@ static void warn_once(struct agent *a, int64_t used)
 		(long long)used, (long long)a->budget.effective, (long long)a->budget.closing);
 }
 
+static int render(struct agent *a, struct ask_result *r, const char **ret_beta, struct err *err)
+{
+	buf_clear(&a->body);
+	if (client_render_request(a->client, a->view.list, a->view.n, r->max_tokens, a->view.pinned,
+				  &a->body, ret_beta, err) < 0)
+		return -1;
+	r->request_bytes = a->body.len;
+	return 0;
+}
+
 /* Rungs, limits, validation, body. */
 static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta, struct err *err)
 {
@@ -125,12 +147,7 @@ static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta,
 		return end_for_room(a, "there is no room for an answer");
 	if (validator_check(&a->validator, a->view.list, a->view.n, err) < 0)
 		return -1;
-	buf_clear(&a->body);
-	if (client_render_request(a->client, a->view.list, a->view.n, r->max_tokens, a->view.pinned,
-				  &a->body, ret_beta, err) < 0)
-		return -1;
-	r->request_bytes = a->body.len;
-	return 0;
+	return render(a, r, ret_beta, err);
 }
 
 /* The one sync before a request: it also carries the results of the round before (I5). */
@@ -220,33 +237,88 @@ static int end_by_class(struct agent *a, const struct call_end *end)
 			 message);
 }
 
-enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_ENDED };
+enum verdict { VERDICT_DONE, VERDICT_ENDED, VERDICT_AGAIN, VERDICT_SMALLER };
+
+/* X8: the budget does not cover the answer that was asked for, but a shorter one. */
+static bool can_be_smaller(const struct call_end *end, const struct ask_result *r)
+{
+	return end->class == CALL_BUDGET && end->limit >= BUDGET_LEAST_ROOM &&
+	       end->limit < r->max_tokens;
+}
+
+/* A failed call's verdict. */
+static enum verdict judge_failure(struct agent *a, struct attempt *at, int64_t req,
+				  struct ask_result *r, struct err *why)
+{
+	if (can_be_smaller(&at->end, r)) {
+		r->max_tokens = at->end.limit;
+		return VERDICT_SMALLER;
+	}
+	if (at->end.class) {
+		end_by_class(a, &at->end);
+		return VERDICT_ENDED;
+	}
+	/* Cancelled by our own parser: its error is the message. */
+	send_usage(a, req, r, NULL, at->received);
+	err_set(why, ERR_INVALID, "%s", at->message);
+	return VERDICT_AGAIN;
+}
+
+/* Rows 16, 26, 39 and 40 of wire.md 3: the numbers say that the prompt did not fit. */
+static enum verdict judge_numbers(struct agent *a, const struct ask_result *r)
+{
+	int64_t learned = 0;
+
+	if (!answer_hints_overflow(&r->answer, a->settings->model->window, r->estimate, &learned))
+		return VERDICT_DONE;
+	if (!message_is_blank(r->answer.message)) {
+		event_warning(
+			a->channel,
+			"the server seems to read only a part of the prompt%s; set --window to "
+			"what it really has",
+			learned ? " (its window is smaller than told)" : "");
+		return VERDICT_DONE;
+	}
+	agent_end(
+		a, OUTCOME_LIMIT, CALL_OVERFLOW,
+		"the server answered nothing and its counts say that the prompt did not fit (%lld "
+		"tokens by our count)",
+		(long long)r->estimate);
+	return VERDICT_ENDED;
+}
 
 /* What an attempt that is over gives. `why` says why it must be repeated. */
 static enum verdict judge(struct agent *a, struct attempt *at, int64_t req, struct ask_result *r,
 			  struct err *why)
 {
-	if (!at->ok && at->end.class) {
-		end_by_class(a, &at->end);
+	if (!at->ok)
+		return judge_failure(a, at, req, r, why);
+	r->ttft_ms = at->end.ttft_ms;
+	if (at->inside.code == ERR_DENIED) {
+		send_usage(a, req, r, NULL, at->received);
+		agent_end(a, OUTCOME_FAILED, CALL_BAD_REQUEST,
+			  "the server refused the request: %.400s", at->inside.message);
 		return VERDICT_ENDED;
 	}
-	if (!at->ok) { /* cancelled by our own parser: its error is the message */
+	if (at->inside.code != ERR_NONE) {
 		send_usage(a, req, r, NULL, at->received);
-		err_set(why, ERR_INVALID, "%s", at->message);
+		*why = at->inside;
 		return VERDICT_AGAIN;
 	}
-	r->ttft_ms = at->end.ttft_ms;
 	if (stream_finish(at->parser, &r->answer, why) < 0) {
 		send_usage(a, req, r, NULL, at->received);
 		return VERDICT_AGAIN;
 	}
 	send_usage(a, req, r, &r->answer.usage, at->received);
+	enum verdict verdict = VERDICT_AGAIN;
 	if (r->answer.stop != STOP_ERROR)
-		return VERDICT_DONE;
+		verdict = judge_numbers(a, r);
+	if (verdict == VERDICT_DONE)
+		return verdict;
 	stream_answer_release(&r->answer);
 	r->answer = (struct stream_answer){.message = NULL};
 	err_set(why, ERR_INVALID, "the server ended the answer with an error");
-	return VERDICT_AGAIN;
+	return verdict;
 }
 
 static void attempt_free(struct attempt *at)
@@ -263,7 +335,7 @@ void ask_release(struct agent *a)
 	attempt_free(take_ptr(a->attempt));
 }
 
-/* 0: an answer; 1: ended; 2: once more, `why` says why; -1. */
+/* A verdict, or -1. `why` says why it must be repeated. */
 static int try_once(struct agent *a, struct ask_result *r, const char *beta, struct err *why,
 		    struct err *err)
 {
@@ -281,7 +353,7 @@ static int try_once(struct agent *a, struct ask_result *r, const char *beta, str
 	}
 	verdict = judge(a, at, req, r, why);
 	attempt_free(at);
-	return verdict == VERDICT_DONE ? 0 : verdict == VERDICT_ENDED ? 1 : 2;
+	return (int)verdict;
 }
 
 int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
@@ -298,8 +370,12 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 	began = clock_mono_ms();
 	for (int attempt = 1;; attempt++) {
 		rc = try_once(a, &r, beta, &why, err);
-		if (rc != 2)
+		if (rc < VERDICT_AGAIN)
 			break;
+		if (rc == VERDICT_SMALLER && render(a, &r, &beta, err) < 0)
+			return -1;
+		if (rc == VERDICT_SMALLER && attempt <= ASK_RETRIES)
+			continue;
 		if (attempt > ASK_RETRIES)
 			return agent_end(a, OUTCOME_FAILED, CALL_NETWORK,
 					 "the model's answer broke off %d times: %.300s", attempt,

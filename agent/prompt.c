@@ -29,6 +29,7 @@ char *prompt_system(const struct agent_settings *settings)
 {
 	struct buf out = BUF_INIT;
 
+	buf_addf(&out, "Role: %s\n\n", settings->role);
 	if (*settings->prompt) {
 		buf_adds(&out, settings->prompt);
 		buf_adds(&out, "\n\n");

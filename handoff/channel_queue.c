@@ -68,7 +68,7 @@ size_t channel_queue_next(const struct channel_queue *q, const char **ret)
 		*ret = q->urgent.data + q->urgent_start;
 		return urgent;
 	}
-	*ret = q->bytes.data + q->start;
+	*ret = buf_str(&q->bytes) + q->start;
 	return urgent > 0 ? q->head : q->bytes.len - q->start;
 }
 
