@@ -170,6 +170,14 @@ static void open_and_run(struct agent *a, struct batch *b, struct arrival *arriv
 	waiter_resume(a->waiter);
 }
 
+/* A call that could not even start counts as a failed one (X5). */
+static void not_run(struct agent *a, struct batch *b, struct arrival *arrival)
+{
+	arrival->result.summary = mem_printf("%.60s: not run", arrival->call->name);
+	tell_parent(a, arrival);
+	note_repetition(a, b, arrival);
+}
+
 static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
 {
 	const struct block *call = arrival->call;
@@ -179,20 +187,20 @@ static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
 
 	if (!entry) {
 		refuse_unknown(a, arrival);
-		note_repetition(a, b, arrival);
+		not_run(a, b, arrival);
 		return;
 	}
 	/* Never repaired: half of a command is another command (trap 39). */
 	if (call->partial || json_parse(call->text, call->text_len, &input, &e) < 0) {
 		refuse(arrival, RESULT_NO_OBJECT);
-		note_repetition(a, b, arrival);
+		not_run(a, b, arrival);
 		return;
 	}
 	if (json_check_schema(entry->schema, input, &e) < 0) {
 		arrival->result.is_error = true;
 		buf_addf(&arrival->result.text, "Not run: the input of '%s' is wrong: %s",
 			 call->name, e.message);
-		note_repetition(a, b, arrival);
+		not_run(a, b, arrival);
 		return;
 	}
 	arrival->tool = entry->tool;

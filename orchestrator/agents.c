@@ -267,6 +267,7 @@ void agent_stop(struct agent_record *agent, const char *reason)
 		agent->state = AGENT_DONE;
 		agent->status = mem_strdup("stopped");
 		agent->reason = mem_strdup(reason);
+		agent->run->driver->agent_done(agent->run, agent, agent->run->driver_arg);
 		return;
 	}
 	if (!agent->child || agent->stop_step > 0)

@@ -31,6 +31,7 @@ struct review {
 	char *spec, *view, *title;
 	struct shards shards;
 	struct findings findings;
+	bool merged;
 	size_t reviewers, verifiers, open;
 	char **lost;
 	size_t n_lost, cap_lost;
@@ -87,6 +88,7 @@ static bool wants_verification(const struct review *review, const struct finding
 static void start_verifiers(struct review *review)
 {
 	findings_merge(&review->findings);
+	review->merged = true;
 	review->phase = PHASE_VERIFY;
 	for (size_t i = 0; i < review->findings.count && !review->run->stopping; i++) {
 		struct finding *finding = &review->findings.list[i];
@@ -143,9 +145,9 @@ static void review_agent_done(struct run *run, struct agent_record *agent, void 
 		take_verdict(review, agent, job->finding_id);
 	free(job);
 	agent->arg = NULL;
-	if (run->stopping || review->open > 0)
+	if (review->open > 0 || review->phase == PHASE_OVER)
 		return;
-	if (review->phase == PHASE_REVIEW)
+	if (review->phase == PHASE_REVIEW && !run->stopping)
 		start_verifiers(review);
 	else
 		review_end(review);
@@ -175,9 +177,12 @@ static void on_view(struct json_object *answer, const struct err *failure, void 
 {
 	struct review *review = arg;
 
+	review->run->pending--;
 	if (failure)
 		run_fail(review->run, failure);
-	else if (!review->run->stopping)
+	else if (review->run->stopping)
+		review_end(review);
+	else
 		start_reviewers(review);
 }
 
@@ -223,6 +228,7 @@ static void on_range(struct json_object *answer, const struct err *failure, void
 	json_set_str(request, "path", review->view);
 	json_set_str(request, "commit", json_str(answer, "new", NULL));
 	json_set_str(request, "repository", run->toplevel);
+	run->pending++;
 	git_client_call(run->git_client, "checkout_view", request, on_view, review);
 }
 
@@ -257,6 +263,7 @@ static void on_view_removed(struct json_object *answer, const struct err *failur
 {
 	struct review *review = arg;
 
+	review->run->pending--;
 	if (failure)
 		log_warn("the review's checkout '%s' is left: %s", review->view, failure->message);
 	run_finish(review->run, review_status(review),
@@ -274,6 +281,7 @@ static void review_end(struct review *review)
 	}
 	json_set_str(request, "path", review->view);
 	json_set_str(request, "repository", review->run->toplevel);
+	review->run->pending++;
 	git_client_call(review->run->git_client, "remove_view", request, on_view_removed, review);
 }
 
@@ -305,7 +313,7 @@ static void review_report(struct run *run, void *arg)
 	struct buf text = BUF_INIT;
 	AUTO_FREE char *sarif_path = run_path(run, "report.sarif");
 
-	if (review->phase == PHASE_REVIEW)
+	if (!review->merged)
 		findings_merge(&review->findings);
 	run->report = findings_json(&review->findings, &summary);
 	findings_markdown(&review->findings, &summary, &text);

@@ -109,7 +109,8 @@ static void begin_closing(struct run *run)
 
 static void advance(struct run *run)
 {
-	if (run->state < RUN_CLOSING && run->finish_wanted && run->agents.live == 0)
+	if (run->state < RUN_CLOSING && run->finish_wanted && run->agents.live == 0 &&
+	    run->pending == 0)
 		begin_closing(run);
 	if (run->state == RUN_CLOSING && children_count(run->children, -1) == 0)
 		run->state = RUN_CLOSED;

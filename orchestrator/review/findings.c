@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -26,7 +27,7 @@ const char *severity_name(enum severity s)
 int severity_parse(const char *name, enum severity *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(severity_names); i++) {
-		if (strcmp(severity_names[i], name) == 0) {
+		if (strcasecmp(severity_names[i], name) == 0) {
 			*ret = (enum severity)i;
 			return 0;
 		}
@@ -82,9 +83,10 @@ static void take_one(struct findings *f, struct json_object *item, const struct 
 	}
 	if (severity_parse(severity, &finding.severity) < 0) {
 		AUTO_FREE char *shown = clean(severity);
+		AUTO_FREE char *place = clean(file);
 		add_note(f,
 			 mem_printf("%s: unknown severity '%.40s' at %s:%lld was taken as medium",
-				    agent, shown, file, (long long)line));
+				    agent, shown, place, (long long)line));
 	}
 	finding.file = mem_strdup(file);
 	finding.category = clean(json_str(item, "category", "defect"));
@@ -133,31 +135,44 @@ static bool next_word(const char **p, char *out, size_t size)
 	}
 }
 
-static bool has_word(const char *text, const char *word)
+static bool has_word(const char *text, const char *end, const char *word)
 {
 	char other[64];
 
-	while (next_word(&text, other, sizeof(other))) {
+	while (next_word(&text, other, sizeof(other)) && (!end || text <= end)) {
 		if (strcmp(other, word) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* At least half of the shorter claim's words stand in the other. */
-static bool claims_overlap(const char *a, const char *b)
+/* Different words of a, and how many of them stand in b too. */
+static size_t count_words(const char *a, const char *b, size_t *ret_common)
 {
-	const char *shorter = strlen(a) <= strlen(b) ? a : b;
-	const char *longer = shorter == a ? b : a;
-	const char *p = shorter;
+	const char *p = a, *before = a;
 	char word[64];
 	size_t words = 0, common = 0;
 
 	while (next_word(&p, word, sizeof(word))) {
-		words++;
-		common += has_word(longer, word);
+		if (!has_word(a, before, word)) {
+			words++;
+			common += has_word(b, NULL, word);
+		}
+		before = p;
 	}
-	return words > 0 && 2 * common >= words;
+	*ret_common = common;
+	return words;
+}
+
+/* At least half of the smaller set of words stands in the other. */
+static bool claims_overlap(const char *a, const char *b)
+{
+	size_t common, common_b;
+	size_t words_a = count_words(a, b, &common);
+	size_t words_b = count_words(b, a, &common_b);
+	size_t fewer = MIN(words_a, words_b);
+
+	return fewer > 0 && 2 * common >= fewer;
 }
 
 static bool same_finding(const struct finding *a, const struct finding *b)
@@ -186,17 +201,35 @@ static void keep_longer(char **to, char **from)
 	}
 }
 
+/* Does "a3, a12" name a1? */
+static bool names_agent(const char *list, const char *agent)
+{
+	size_t n = strlen(agent);
+
+	while (*list) {
+		size_t len = strcspn(list, ",");
+		if (len == n && strncmp(list, agent, n) == 0)
+			return true;
+		list += len;
+		list += strspn(list, ", ");
+	}
+	return false;
+}
+
 /* b goes into a. */
 static void merge_into(struct finding *a, struct finding *b)
 {
 	if (b->severity > a->severity) {
+		char *category = a->category;
 		a->severity = b->severity;
 		a->line = b->line;
+		a->category = b->category;
+		b->category = category;
 	}
 	keep_longer(&a->claim, &b->claim);
 	keep_longer(&a->evidence, &b->evidence);
 	keep_longer(&a->suggestion, &b->suggestion);
-	if (!strstr(a->agent, b->agent)) {
+	if (!names_agent(a->agent, b->agent)) {
 		char *both = mem_printf("%s, %s", a->agent, b->agent);
 		free(a->agent);
 		a->agent = both;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "config.h"
 
 static const char *verdict_name(enum verdict v)
@@ -18,18 +19,27 @@ static const char *verdict_name(enum verdict v)
 
 /* ---- Markdown ---- */
 
-/* Text inside a paragraph: markup characters at line starts and angle brackets are escaped (I12).
- */
+/* Text inside a paragraph (I12): what could become HTML, a link, an image that a viewer loads, a
+ * code span, a table or a block of its own is escaped; emphasis can do no harm and stays. */
 static void add_escaped(struct buf *out, const char *text)
 {
 	bool line_start = true;
 
 	for (; *text; text++) {
-		if (strchr("<>`", *text) || (line_start && strchr("#*+-=|", *text)))
+		if (strchr("\\<>`[]|", *text) || (line_start && strchr("#*+-=~", *text)))
 			buf_addc(out, '\\');
 		buf_addc(out, *text);
-		line_start = *text == '\n' || (line_start && *text == ' ');
+		line_start = *text == '\n' || (line_start && strchr(" \t", *text));
 	}
+}
+
+/* The same for names of files and the like, which are one line whatever they hold. */
+static void add_word(struct buf *out, const char *text)
+{
+	AUTO_BUF struct buf line = BUF_INIT;
+
+	text_printable(&line, text, strlen(text), true);
+	add_escaped(out, buf_str(&line));
 }
 
 /* A fenced block whose fence is longer than any run of backticks inside. */
@@ -52,9 +62,9 @@ static void add_fenced(struct buf *out, const char *text)
 static void add_finding(struct buf *out, const struct finding *f)
 {
 	buf_addf(out, "### %d. %s: ", f->id, severity_name(f->severity));
-	add_escaped(out, f->file);
+	add_word(out, f->file);
 	buf_addf(out, ":%lld (", (long long)f->line);
-	add_escaped(out, f->category);
+	add_word(out, f->category);
 	buf_adds(out, ")\n\n");
 	add_escaped(out, f->claim);
 	buf_adds(out, "\n\n");
@@ -82,7 +92,7 @@ static void add_list(struct buf *out, const char *title, char *const *list, size
 	buf_addf(out, "## %s\n\n", title);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, "- ");
-		add_escaped(out, list[i]);
+		add_word(out, list[i]);
 		buf_addc(out, '\n');
 	}
 	buf_addc(out, '\n');
@@ -102,7 +112,7 @@ void findings_markdown(const struct findings *f, const struct review_summary *s,
 	size_t refuted = count_verdict(f, VERDICT_REFUTED);
 
 	buf_adds(out, "Review of ");
-	add_escaped(out, s->title);
+	add_word(out, s->title);
 	buf_addf(out, ": %zu findings, %zu of %zu refuted; %zu reviewers, %zu verifiers.\n\n",
 		 f->count - refuted, refuted, f->count, s->reviewers, s->verifiers);
 	add_list(out, "Not reviewed", s->lost, s->n_lost);
@@ -226,14 +236,16 @@ static struct json_object *sarif_location(const struct finding *f)
 	struct json_object *location = json_object_new_object();
 	struct json_object *physical = json_object_new_object();
 	struct json_object *artifact = json_object_new_object();
-	struct json_object *region = json_object_new_object();
 	AUTO_FREE char *uri = sarif_uri(f->file);
 
 	json_set_str(artifact, "uri", uri);
 	json_set_str(artifact, "uriBaseId", "SRCROOT");
-	json_set_i64(region, "startLine", f->line);
 	json_set(physical, "artifactLocation", artifact);
-	json_set(physical, "region", region);
+	if (f->line >= 1) { /* a deleted file has no lines on the new side */
+		struct json_object *region = json_object_new_object();
+		json_set_i64(region, "startLine", f->line);
+		json_set(physical, "region", region);
+	}
 	json_set(location, "physicalLocation", physical);
 	return location;
 }
@@ -270,17 +282,44 @@ static void add_rule(struct json_object *rules, const char *id, const char *cate
 	json_object_array_add(rules, rule);
 }
 
-struct json_object *findings_sarif(const struct findings *f, const struct review_summary *s)
+/* What nobody reviewed is told, so that an empty list of results is not taken for a clean bill. */
+static struct json_object *sarif_invocations(const struct review_summary *s)
 {
-	struct json_object *doc = json_object_new_object();
-	struct json_object *runs = json_object_new_array();
-	struct json_object *run = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+	struct json_object *invocation = json_object_new_object();
+	struct json_object *notifications = json_object_new_array();
+
+	for (size_t i = 0; i < s->n_lost; i++) {
+		struct json_object *notification = json_object_new_object();
+		json_set_str(notification, "level", "error");
+		json_set(notification, "message", text_object(s->lost[i]));
+		json_object_array_add(notifications, notification);
+	}
+	json_set_bool(invocation, "executionSuccessful", s->n_lost == 0);
+	json_set(invocation, "toolExecutionNotifications", notifications);
+	json_object_array_add(list, invocation);
+	return list;
+}
+
+static struct json_object *sarif_tool(struct json_object *rules)
+{
 	struct json_object *tool = json_object_new_object();
 	struct json_object *driver = json_object_new_object();
+
+	json_set_str(driver, "name", "baton");
+	json_set_str(driver, "version", BATON_VERSION);
+	json_set(driver, "rules", rules);
+	json_set(tool, "driver", driver);
+	return tool;
+}
+
+static struct json_object *sarif_run(const struct findings *f, const struct review_summary *s)
+{
+	struct json_object *run = json_object_new_object();
 	struct json_object *rules = json_object_new_array();
 	struct json_object *results = json_object_new_array();
 	struct json_object *automation = json_object_new_object();
-	AUTO_FREE char *id = mem_printf("baton-review/%s", s->run);
+	AUTO_FREE char *id = mem_printf("baton-review/%s", s->run ? s->run : "");
 
 	for (size_t i = 0; i < f->count; i++) {
 		AUTO_FREE char *rule = sarif_rule(f->list[i].category);
@@ -289,15 +328,20 @@ struct json_object *findings_sarif(const struct findings *f, const struct review
 		add_rule(rules, rule, f->list[i].category);
 		json_object_array_add(results, sarif_result(&f->list[i], rule));
 	}
-	json_set_str(driver, "name", "baton");
-	json_set_str(driver, "version", BATON_VERSION);
-	json_set(driver, "rules", rules);
-	json_set(tool, "driver", driver);
-	json_set(run, "tool", tool);
 	json_set_str(automation, "id", id);
+	json_set(run, "tool", sarif_tool(rules));
 	json_set(run, "automationDetails", automation);
+	json_set(run, "invocations", sarif_invocations(s));
 	json_set(run, "results", results);
-	json_object_array_add(runs, run);
+	return run;
+}
+
+struct json_object *findings_sarif(const struct findings *f, const struct review_summary *s)
+{
+	struct json_object *doc = json_object_new_object();
+	struct json_object *runs = json_object_new_array();
+
+	json_object_array_add(runs, sarif_run(f, s));
 	json_set_str(doc, "$schema",
 		     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
 		     "sarif-schema-2.1.0.json");

@@ -16,6 +16,7 @@
 
 #define BYTES_PER_TOKEN 4
 #define OVERLAP_LINES	10
+#define HUNK_LINE_MAX	128 /* "@@ -a +b @@ ..." and the note of a cut line */
 
 /* A shard that is being filled. */
 struct builder {
@@ -66,24 +67,40 @@ struct hunk {
 	int64_t old_first, new_first, new_count;
 };
 
+/* Digits at *p; -1 if there are none or too many. sscanf would measure the whole patch each time.
+ */
+static int64_t take_number(const char **p)
+{
+	const char *start = *p;
+	int64_t n = 0;
+
+	for (; **p >= '0' && **p <= '9' && *p - start < 18; (*p)++)
+		n = n * 10 + (**p - '0');
+	return *p > start ? n : -1;
+}
+
+/* "a,b": *ret_count is 1 without b. */
+static int take_range(const char **p, int64_t *ret_first, int64_t *ret_count)
+{
+	*ret_first = take_number(p);
+	*ret_count = 1;
+	if (**p == ',') {
+		(*p)++;
+		*ret_count = take_number(p);
+	}
+	return *ret_first < 0 || *ret_count < 0 ? -1 : 0;
+}
+
 /* Reads "@@ -a,b +c,d @@". 0 or -1. */
 static int hunk_header(const char *line, struct hunk *h)
 {
-	long long a, c, d = 1;
-	int used = 0;
+	const char *p = line + strlen("@@ -");
+	int64_t old_count;
 
-	if (sscanf(line, "@@ -%lld%n", &a, &used) != 1)
+	if (take_range(&p, &h->old_first, &old_count) < 0 || p[0] != ' ' || p[1] != '+')
 		return -1;
-	const char *p = line + used;
-	if (*p == ',')
-		p += 1 + strspn(p + 1, "0123456789");
-	int n = sscanf(p, " +%lld,%lld", &c, &d);
-	if (n < 1)
-		return -1;
-	h->old_first = a;
-	h->new_first = c;
-	h->new_count = n == 2 ? d : 1;
-	return 0;
+	p += 2;
+	return take_range(&p, &h->new_first, &h->new_count);
 }
 
 static const char *next_line(const char *p, const char *end)
@@ -118,40 +135,76 @@ static void add_hunk(struct builder *b, const char *path, const struct hunk *h)
 	builder_add_range(b, path, h->new_first, h->new_first + MAX(h->new_count, 1) - 1);
 }
 
+/* A run of lines of a hunk that is too large, and where the next one begins. */
+struct run {
+	const char *start, *end;
+	int64_t old_first, new_first, new_last;
+	const char *next; /* lines overlap: before end, unless the hunk ends here */
+	int64_t next_old, next_new;
+};
+
+/* Where a line stood, for the overlap. */
+struct place {
+	const char *text;
+	int64_t old_line, new_line;
+};
+
+static void run_take(const char *p, const char *end, int64_t old_line, int64_t new_line,
+		     size_t room, struct run *ret)
+{
+	struct place back[OVERLAP_LINES];
+	size_t n = 0;
+
+	*ret = (struct run){.start = p, .old_first = old_line, .new_first = new_line};
+	while (p < end && (n == 0 || (size_t)(next_line(p, end) - ret->start) <= room)) {
+		back[n++ % OVERLAP_LINES] = (struct place){p, old_line, new_line};
+		old_line += *p != '+' && *p != '\\';
+		new_line += *p != '-' && *p != '\\';
+		p = next_line(p, end);
+	}
+	ret->end = ret->next = p;
+	ret->new_last = MAX(ret->new_first, new_line - 1);
+	ret->next_old = old_line;
+	ret->next_new = new_line;
+	if (p < end && n > 2 * OVERLAP_LINES) {
+		const struct place *oldest = &back[n % OVERLAP_LINES];
+		ret->next = oldest->text;
+		ret->next_old = oldest->old_line;
+		ret->next_new = oldest->new_line;
+	}
+}
+
+/* One line can be larger than the room (a minified file): its start has to do. */
+static void add_run(struct buf *out, const struct run *run, size_t room)
+{
+	size_t n = (size_t)(run->end - run->start);
+	size_t kept = n <= room ? n : text_floor(run->start, n, room);
+
+	buf_add(out, run->start, kept);
+	if (kept < n)
+		buf_addf(out, " [%zu bytes of this line are left out]\n", n - kept);
+}
+
 /* One hunk larger than a shard: runs of lines, each with a header of its own. */
 static void add_cut_hunk(struct builder *b, const char *path, const char *header, size_t header_len,
 			 const struct hunk *h)
 {
+	size_t room = b->budget > header_len + 2 * HUNK_LINE_MAX
+			      ? b->budget - header_len - HUNK_LINE_MAX
+			      : HUNK_LINE_MAX;
 	const char *end = h->text + h->len;
-	const char *p = h->text + h->body;
-	int64_t line = h->new_first;
+	struct run run = {
+		.next = h->text + h->body, .next_old = h->old_first, .next_new = h->new_first};
 
-	while (p < end) {
-		const char *start = p, *back[OVERLAP_LINES];
-		int64_t first = line, back_line[OVERLAP_LINES];
-		size_t n = 0,
-		       room = b->budget > header_len + 64 ? b->budget - header_len - 64 : 256;
-		while (p < end && (size_t)(next_line(p, end) - start) <= MAX(room, (size_t)256)) {
-			back[n % OVERLAP_LINES] = p;
-			back_line[n++ % OVERLAP_LINES] = line;
-			line += *p != '-' && *p != '\\';
-			p = next_line(p, end);
-		}
-		if (n == 0) { /* one line beyond the room: it stands alone */
-			line += *p != '-';
-			p = next_line(p, end);
-		}
+	while (run.next < end) {
+		run_take(run.next, end, run.next_old, run.next_new, room, &run);
 		builder_flush(b);
 		builder_add_file(b, path);
 		buf_add(&b->patch, header, header_len);
 		buf_addf(&b->patch, "@@ -%lld +%lld @@ (part of a larger hunk)\n",
-			 (long long)h->old_first, (long long)first);
-		buf_add(&b->patch, start, (size_t)(p - start));
-		builder_add_range(b, path, first, MAX(first, line - 1));
-		if (p < end && n > 2 * OVERLAP_LINES) {
-			p = back[n % OVERLAP_LINES]; /* the oldest of the last ten */
-			line = back_line[n % OVERLAP_LINES];
-		}
+			 (long long)run.old_first, (long long)run.new_first);
+		add_run(&b->patch, &run, room);
+		builder_add_range(b, path, run.new_first, run.new_last);
 	}
 	builder_flush(b);
 }

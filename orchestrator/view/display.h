@@ -39,8 +39,8 @@ void display_release(struct display *v);
 /* Takes one record. If it is worth a line of plain output, appends that line (with \n) to `line`.
  */
 void display_fold(struct display *v, struct json_object *record, struct buf *line);
-/* Draws the table for a terminal of this size; no escape sequences but those for color if color is
- * set. */
+/* Draws the table for a terminal of this size, whose cursor is at the start of a line: whole lines,
+ * each narrower than the terminal and ended by an erase of the rest; bold only if color is set. */
 void display_draw(const struct display *v, int columns, int rows, int64_t now_ms, bool color,
 		  struct buf *out, int *ret_lines);
 

@@ -1,5 +1,10 @@
 /*
  * draw.c - the live table: one line an agent. Runs in the view process.
+ *
+ * A line that wraps would put every later redraw in the wrong place, so lines are cut to one column
+ * less than the terminal has: a full line leaves some terminals between two lines, where "erase to
+ * the end" takes the last character away. Widths are counted here and not by wcwidth, which depends
+ * on a locale that may not be set.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +13,81 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/view/display.h"
+
+struct range {
+	uint32_t first, last;
+};
+
+/* East Asian wide forms and emoji; rough, and wrong only towards shorter lines. */
+static const struct range wide[] = {
+	{0x1100, 0x115f}, {0x231a, 0x23ff}, {0x2600, 0x27bf},	{0x2b1b, 0x2b55},
+	{0x2e80, 0xa4cf}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},	{0xfe30, 0xfe6f},
+	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f000, 0x1faff}, {0x20000, 0x3fffd},
+};
+static const struct range no_width[] = {
+	{0x0300, 0x036f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},
+};
+
+static bool in_ranges(uint32_t c, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	}
+	return false;
+}
+
+/* Columns of the character at s, which is valid UTF-8, and its length in bytes. */
+static int char_width(const char *s, size_t n, size_t *ret_len)
+{
+	unsigned char lead = (unsigned char)*s;
+	uint32_t c = lead < 0x80   ? lead
+		     : lead < 0xe0 ? lead & 0x1f
+		     : lead < 0xf0 ? lead & 0xf
+				   : lead & 7;
+	size_t len = 1;
+
+	for (; len < n && ((unsigned char)s[len] & 0xc0) == 0x80; len++)
+		c = c << 6 | ((unsigned char)s[len] & 0x3f);
+	*ret_len = len;
+	if (in_ranges(c, no_width, ARRAY_SIZE(no_width)))
+		return 0;
+	return in_ranges(c, wide, ARRAY_SIZE(wide)) ? 2 : 1;
+}
+
+/* Bytes of text that fit into so many columns. */
+static size_t fit(const char *text, int columns, int *ret_width)
+{
+	size_t len = strlen(text), n = 0, step;
+	int width = 0;
+
+	while (n < len) {
+		int w = char_width(text + n, len - n, &step);
+		if (width + w > columns)
+			break;
+		width += w;
+		n += step;
+	}
+	*ret_width = width;
+	return n;
+}
+
+/* A left-aligned cell and a blank. */
+static void add_cell(struct buf *out, const char *text, int columns)
+{
+	int width;
+
+	buf_add(out, text, fit(text, columns, &width));
+	buf_addf(out, "%*s", columns - width + 1, "");
+}
+
+static void add_line(struct buf *out, const struct buf *line, int columns)
+{
+	int width;
+
+	buf_add(out, buf_str(line), fit(buf_str(line), columns - 1, &width));
+	buf_adds(out, "\033[K\n");
+}
 
 static void human_count(int64_t n, char *out, size_t size)
 {
@@ -19,24 +99,12 @@ static void human_count(int64_t n, char *out, size_t size)
 		snprintf(out, size, "%.1fM", (double)n / 1e6);
 }
 
-/* Adds a line cut to the terminal's width. Width counts characters, which is right for most
- * scripts. */
-static void add_line(struct buf *out, const char *text, int columns)
+static void human_time(int64_t ms, char *out, size_t size)
 {
-	size_t len = strlen(text), n = 0;
-	int width = 0;
-
-	while (n < len && width < columns) {
-		n++;
-		while (n < len && ((unsigned char)text[n] & 0xc0) == 0x80)
-			n++;
-		width++;
-	}
-	buf_add(out, text, n);
-	buf_adds(out, "\033[K\n");
+	clock_human(MAX((int64_t)0, ms) / 1000 * 1000, out, size);
 }
 
-static void agent_line(const struct display_agent *a, int64_t now_ms, char *out, size_t size)
+static void agent_line(const struct display_agent *a, int64_t now_ms, struct buf *out)
 {
 	char in[24], output[24], took[24], used[24] = "-";
 	int64_t until = a->over ? a->ended_ms : now_ms;
@@ -45,26 +113,36 @@ static void agent_line(const struct display_agent *a, int64_t now_ms, char *out,
 	human_count(a->output, output, sizeof(output));
 	if (a->window > 0)
 		snprintf(used, sizeof(used), "%lld%%", (long long)(100 * a->used / a->window));
-	clock_human(MAX((int64_t)0, until - a->started_ms) / 1000 * 1000, took, sizeof(took));
-	snprintf(out, size, "%-5s %-10.10s %-10.10s r%-3lld %4s %6s in %6s out %7.3f$ %7s  %s",
-		 a->name, a->role, a->state, (long long)a->round, used, in, output, a->cost, took,
-		 a->action);
+	human_time(until - a->started_ms, took, sizeof(took));
+	add_cell(out, a->name, 5);
+	add_cell(out, a->role, 10);
+	add_cell(out, a->state, 10);
+	buf_addf(out, "r%-3lld %4s %6s in %6s out %7.3f$ %7s  %s", (long long)a->round, used, in,
+		 output, a->cost, took, a->action);
+}
+
+static void head_line(const struct display *v, int64_t now_ms, struct buf *out)
+{
+	char took[24];
+	size_t live = 0;
+
+	for (size_t i = 0; i < v->n_agents; i++)
+		live += !v->agents[i].over;
+	human_time(now_ms - v->started_ms, took, sizeof(took));
+	buf_addf(out, "baton %s %s  %s  %s  %zu of %zu agents at work  %.4f USD", v->command,
+		 v->run, v->model, took, live, v->n_agents, v->cost);
 }
 
 void display_draw(const struct display *v, int columns, int rows, int64_t now_ms, bool color,
 		  struct buf *out, int *ret_lines)
 {
-	char line[512], took[24];
-	size_t live = 0, shown = 0, room = rows > 3 ? (size_t)rows - 2 : 1;
+	AUTO_BUF struct buf line = BUF_INIT;
+	size_t shown = 0, room = rows > 3 ? (size_t)rows - 2 : 1;
 
-	for (size_t i = 0; i < v->n_agents; i++)
-		live += !v->agents[i].over;
-	clock_human(MAX((int64_t)0, now_ms - v->started_ms) / 1000 * 1000, took, sizeof(took));
-	snprintf(line, sizeof(line), "baton %s %s  %s  %s  %zu of %zu agents at work  %.4f USD",
-		 v->command, v->run, v->model, took, live, v->n_agents, v->cost);
+	head_line(v, now_ms, &line);
 	if (color)
 		buf_adds(out, "\033[1m");
-	add_line(out, line, columns);
+	add_line(out, &line, columns);
 	if (color)
 		buf_adds(out, "\033[0m");
 	/* Those at work first: with many agents the ended ones are the ones to leave out. */
@@ -72,8 +150,9 @@ void display_draw(const struct display *v, int columns, int rows, int64_t now_ms
 		for (size_t i = 0; i < v->n_agents && shown < room; i++) {
 			if (v->agents[i].over != (over == 1))
 				continue;
-			agent_line(&v->agents[i], now_ms, line, sizeof(line));
-			add_line(out, line, columns);
+			buf_clear(&line);
+			agent_line(&v->agents[i], now_ms, &line);
+			add_line(out, &line, columns);
 			shown++;
 		}
 	}

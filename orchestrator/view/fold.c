@@ -1,7 +1,8 @@
 /*
  * fold.c - records to state and to plain lines. Runs in the view process.
  *
- * Everything that came from a model or a tool passes text_printable (I12).
+ * Everything that came from a model or a tool passes text_printable (I12): what the table shows on
+ * its way into a field (copy_text), plain lines as a whole at their end (display_fold).
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,14 +38,17 @@ static void copy_text(char *to, size_t size, const char *text)
 
 static struct display_agent *agent_of(struct display *v, const char *name)
 {
+	char shown[sizeof(v->agents->name)];
+
+	copy_text(shown, sizeof(shown), name);
 	for (size_t i = 0; i < v->n_agents; i++) {
-		if (strcmp(v->agents[i].name, name) == 0)
+		if (strcmp(v->agents[i].name, shown) == 0)
 			return &v->agents[i];
 	}
 	MEM_GROW(v->agents, v->cap_agents, v->n_agents + 1);
 	struct display_agent *a = &v->agents[v->n_agents++];
 	memset(a, 0, sizeof(*a));
-	copy_text(a->name, sizeof(a->name), name);
+	memcpy(a->name, shown, sizeof(shown));
 	snprintf(a->state, sizeof(a->state), "starting");
 	a->started_ms = v->now_ms;
 	return a;
@@ -62,7 +66,6 @@ static void say(struct buf *line, const struct display_agent *a, const char *fmt
 	va_start(ap, fmt);
 	buf_addv(line, fmt, ap);
 	va_end(ap);
-	buf_addc(line, '\n');
 }
 
 /* ---- agents ---- */
@@ -82,25 +85,25 @@ static void on_round(struct display_agent *a, struct json_object *data)
 
 static void on_tool(struct display_agent *a, struct json_object *data, struct buf *line)
 {
-	copy_text(a->action, sizeof(a->action),
-		  json_str(data, "summary", json_str(data, "tool", "")));
-	say(line, a, "%s%s", a->action, json_flag(data, "ok", true) ? "" : " (failed)");
+	const char *text = json_str(data, "summary", json_str(data, "tool", ""));
+
+	copy_text(a->action, sizeof(a->action), text);
+	say(line, a, "%s%s", text, json_flag(data, "ok", true) ? "" : " (failed)");
 }
 
 static void on_message(struct display_agent *a, const char *prefix, const char *text,
 		       struct buf *line)
 {
 	copy_text(a->action, sizeof(a->action), text);
-	say(line, a, "%s%s", prefix, a->action);
+	say(line, a, "%s%s", prefix, text);
 }
 
 static void on_ended(struct display *v, struct display_agent *a, struct json_object *r,
 		     struct buf *line)
 {
-	char reason[160];
+	const char *reason = json_str(r, "reason", "");
 
 	copy_text(a->state, sizeof(a->state), json_str(r, "status", "ended"));
-	copy_text(reason, sizeof(reason), json_str(r, "reason", ""));
 	a->over = true;
 	a->ended_ms = v->now_ms;
 	say(line, a, "%s after %lld rounds%s%s", a->state,
@@ -171,12 +174,17 @@ static void fold_run(struct display *v, const char *type, struct json_object *r,
 void display_fold(struct display *v, struct json_object *record, struct buf *line)
 {
 	const char *type = json_str(record, "type", "");
+	AUTO_BUF struct buf raw = BUF_INIT;
 	int64_t t = clock_parse_stamp(json_str(record, "t", ""));
 
 	if (t > 0)
 		v->now_ms = t;
 	if (json_str(record, "agent", NULL))
-		fold_agent(v, type, record, line);
+		fold_agent(v, type, record, &raw);
 	else
-		fold_run(v, type, record, line);
+		fold_run(v, type, record, &raw);
+	if (raw.len == 0)
+		return;
+	text_printable(line, raw.data, raw.len, true);
+	buf_addc(line, '\n');
 }
