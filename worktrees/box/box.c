@@ -1,16 +1,17 @@
 /*
- * box.c - the boundary as a whole: network namespace if asked for, Landlock, seccomp. Runs in
- * baton-box.
+ * box.c - the boundary as a whole: network namespace if asked for, privileges, Landlock, seccomp.
+ * Runs in baton-box.
+ *
+ * The order matters: a user namespace gives capabilities, so those are dropped after it; Landlock
+ * needs no_new_privs; seccomp comes last, because it refuses what the others need.
  */
 #include "worktrees/box/box.h"
 
-#include <sys/prctl.h>
-
-#include "base/env.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "worktrees/box/landlock.h"
 #include "worktrees/box/loopback.h"
+#include "worktrees/box/privileges.h"
 #include "worktrees/box/syscall_filter.h"
 
 /* What every command may read and execute; what is not there is skipped. */
@@ -28,18 +29,29 @@ static const char *const system_read[] = {
 	"/sys",
 	"/var/lib/dpkg",
 	"/var/lib/rpm",
+	"/var/lib/ca-certificates",
 	"/nix",
 	"/gnu",
+	"/home/linuxbrew/.linuxbrew",
 	"/dev/random",
 	"/dev/urandom",
 	"/dev/fd",
 	"/run/current-system",
+	/* what /etc/resolv.conf points to */
+	"/run/systemd/resolve",
+	"/run/resolvconf",
+	"/run/NetworkManager/resolv.conf",
 };
 static const char *const system_write[] = {"/dev/null", "/dev/zero", "/dev/full"};
 
 /* Tool folders of HOME. Files with credentials stand beside them, so never their parents. */
 static const char *const home_read[] = {
+	".config/git/ignore",
+	".config/git/attributes",
+	".gitignore",
+	".gitignore_global",
 	".cargo/bin",
+	".cargo/config.toml",
 	".cargo/registry",
 	".cargo/git",
 	".rustup",
@@ -50,6 +62,8 @@ static const char *const home_read[] = {
 	".local/bin",
 	".local/lib",
 	".local/share/mise",
+	".local/share/uv",
+	".local/share/pnpm",
 	".bun/bin",
 	".deno/bin",
 	".rbenv",
@@ -60,7 +74,7 @@ static const char *const home_read[] = {
 	".asdf",
 };
 
-static int allow_defaults(struct landlock_rules *rules, struct err *err)
+static int allow_defaults(struct landlock_rules *rules, const char *home, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(system_read); i++) {
 		if (file_exists(system_read[i]) &&
@@ -72,8 +86,8 @@ static int allow_defaults(struct landlock_rules *rules, struct err *err)
 		    landlock_allow_write(rules, system_write[i], err) < 0)
 			return -1;
 	}
-	for (size_t i = 0; env_home() && i < ARRAY_SIZE(home_read); i++) {
-		AUTO_FREE char *path = file_join(env_home(), home_read[i]);
+	for (size_t i = 0; home && i < ARRAY_SIZE(home_read); i++) {
+		AUTO_FREE char *path = file_join(home, home_read[i]);
 		if (file_exists(path) && landlock_allow_read(rules, path, err) < 0)
 			return -1;
 	}
@@ -82,8 +96,11 @@ static int allow_defaults(struct landlock_rules *rules, struct err *err)
 
 static int allow_all(struct landlock_rules *rules, const struct box_policy *policy, struct err *err)
 {
-	if (allow_defaults(rules, err) < 0)
+	if (allow_defaults(rules, policy->home, err) < 0)
 		return -1;
+	/* `echo x >/dev/stderr` opens by name what is open already. */
+	for (int fd = 0; fd <= 2; fd++)
+		landlock_allow_open(rules, fd);
 	for (const char *const *p = policy->read; p && *p; p++) {
 		if (landlock_allow_read(rules, *p, err) < 0)
 			return -1;
@@ -122,9 +139,7 @@ int box_apply(const struct box_policy *policy, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "no box can be made on this kernel");
 	if (policy->network == BOX_NETWORK_LOOPBACK && loopback_enter(err) < 0)
 		return -1;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_sys(err, "cannot give up new privileges");
-	if (enter_landlock(policy, err) < 0)
+	if (privileges_drop(err) < 0 || enter_landlock(policy, err) < 0)
 		return -1;
 	return syscall_filter_apply(policy->network, facts.landlock_abi < 3, err);
 }

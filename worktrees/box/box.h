@@ -26,6 +26,12 @@ struct box_facts {
 /* Cheap (a few system calls, no process): safe to call in the parent. */
 void box_probe(struct box_facts *ret);
 
+#define BOX_NOTES_MAX 8
+/* What a box on this kernel does not hold back, one sentence each, for doctor and the report.
+ * Returns how many of ret are set; the texts are static and free of characters that JSON escapes.
+ */
+size_t box_notes(const struct box_facts *facts, const char *ret[BOX_NOTES_MAX]);
+
 enum box_network { BOX_NETWORK_NONE, BOX_NETWORK_LOOPBACK, BOX_NETWORK_OPEN };
 
 struct box_policy {
@@ -33,9 +39,11 @@ struct box_policy {
 	enum box_network network;
 	const char *const *read;  /* NULL-terminated folders and files: read and execute */
 	const char *const *write; /* NULL-terminated: read, execute, write, create, remove */
+	const char *home;	  /* known tool folders below it can be read; NULL: none */
 };
 /* Restricts the calling thread for good. What does not exist among the paths is skipped if it is a
- * default, an error if it was asked for. */
+ * default, an error if it was asked for. Files that descriptors 0 to 2 have open may be opened
+ * again by name, with no more rights than the descriptor has. */
 int box_apply(const struct box_policy *policy, struct err *err);
 
 #endif

@@ -2,9 +2,13 @@
  * box_main.c - the program baton-box: put the boundary round yourself, then become PROGRAM.
  *
  * It runs between the agent (or the parent, for jobs) and every command that a model chose.
- * Descriptors, environment and working folder are passed through as they are. Exit 125: the
- * boundary could not be made and nothing was executed; 126, 127: PROGRAM could not be executed or
- * found.
+ * Descriptors, environment (but for GIT_CONFIG_GLOBAL, see apply) and working folder are passed
+ * through as they are. Exit 125: the boundary could not be made and nothing was executed; 126, 127:
+ * PROGRAM could not be executed or found.
+ *
+ * Started before each command, it is kept small: a static program that loads no library. So it
+ * prints its one line of JSON by hand, and takes HOME from its own environment instead of from
+ * base/env.c, which would bring the user database in.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "worktrees/box/box.h"
 
@@ -34,19 +36,33 @@ struct request {
 	char **program;
 };
 
+static const char *truth(bool value)
+{
+	return value ? "true" : "false";
+}
+
 static void print_probe(void)
 {
-	AUTO_JSON struct json_object *doc = json_object_new_object();
-	AUTO_BUF struct buf out = BUF_INIT;
+	const char *notes[BOX_NOTES_MAX];
 	struct box_facts facts;
 
 	box_probe(&facts);
-	json_set_str(doc, "level", box_level_name(facts.best));
-	json_set_i64(doc, "landlock_abi", facts.landlock_abi);
-	json_set_bool(doc, "seccomp", facts.seccomp);
-	json_set_bool(doc, "namespaces", facts.user_namespaces);
-	json_write(&out, doc);
-	puts(buf_str(&out));
+	size_t count = box_notes(&facts, notes);
+	printf("{\"level\":\"%s\",\"landlock_abi\":%d,\"seccomp\":%s,\"namespaces\":%s,\"notes\":[",
+	       box_level_name(facts.best), facts.landlock_abi, truth(facts.seccomp),
+	       truth(facts.user_namespaces));
+	for (size_t i = 0; i < count; i++)
+		printf("%s\"%s\"", i ? "," : "", notes[i]);
+	puts("]}");
+}
+
+static const char *find_home(char **envp)
+{
+	for (; *envp; envp++) {
+		if (strncmp(*envp, "HOME=/", 6) == 0)
+			return *envp + 5;
+	}
+	return NULL;
 }
 
 static int parse_level(struct request *r, const char *text, struct err *err)
@@ -127,12 +143,14 @@ static int apply(struct request *r, struct err *err)
 		box_probe(&facts);
 		r->policy.level = facts.best;
 	}
+	/* Git refuses to work if the configuration in HOME is there and cannot be read. */
+	setenv("GIT_CONFIG_GLOBAL", "/dev/null", 0);
 	return box_apply(&r->policy, err);
 }
 
-int main(int argc, char **argv)
+int main(int argc, char **argv, char **envp)
 {
-	struct request request = {.program = NULL};
+	struct request request = {.policy.home = find_home(envp)};
 	struct err err = ERR_INIT;
 
 	if (parse(&request, argc, argv, &err) < 0) {

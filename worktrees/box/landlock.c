@@ -117,8 +117,8 @@ static int allow(struct landlock_rules *rules, const char *path, uint64_t access
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, "cannot open '%s' for the box", path);
-	if (!S_ISDIR(st.st_mode))
-		access &= FS_OF_FILES;
+	/* Requests to devices (terminals) only on device files that are named one by one. */
+	access &= S_ISDIR(st.st_mode) ? ~FS_IOCTL_DEV : FS_OF_FILES;
 	struct path_attr attr = {.allowed_access = access & rules->handled_fs, .parent_fd = fd};
 	if (syscall(SYS_landlock_add_rule, rules->fd, RULE_PATH, &attr, 0) < 0)
 		return err_sys(err, "cannot allow '%s' in the box", path);
@@ -132,8 +132,25 @@ int landlock_allow_read(struct landlock_rules *rules, const char *path, struct e
 
 int landlock_allow_write(struct landlock_rules *rules, const char *path, struct err *err)
 {
-	/* Terminal and device requests only on device files that are named one by one. */
 	return allow(rules, path, FS_WRITE | FS_IOCTL_DEV, err);
+}
+
+void landlock_allow_open(struct landlock_rules *rules, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct stat st;
+	uint64_t access = 0;
+
+	if (flags < 0 || (flags & O_PATH) || fstat(fd, &st) < 0 ||
+	    !(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
+		return;
+	if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_ACCMODE) == O_RDWR)
+		access |= FS_READ_FILE;
+	if ((flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR)
+		access |= FS_WRITE_FILE | FS_TRUNCATE;
+	struct path_attr attr = {.allowed_access = access & rules->handled_fs, .parent_fd = fd};
+	if (attr.allowed_access)
+		syscall(SYS_landlock_add_rule, rules->fd, RULE_PATH, &attr, 0);
 }
 
 int landlock_enter(struct landlock_rules *rules, struct err *err)

@@ -2,7 +2,8 @@
  * loopback.c - see loopback.h. Runs in baton-box.
  *
  * Neither Landlock nor seccomp can tell 127.0.0.1 from another address, so `--network loopback`
- * takes a network namespace; where those are not to be had it is refused, never widened.
+ * takes a network namespace; where those are not to be had it is refused, never widened. Shared
+ * memory by number comes along, because test suites that start a database need both.
  */
 #include "worktrees/box/loopback.h"
 
@@ -45,7 +46,7 @@ int loopback_enter(struct err *err)
 	gid_t gid = getegid();
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) < 0)
 		return err_sys(err, "--network loopback needs user and network namespaces");
 	if (map_ids(uid, gid, err) < 0)
 		return -1;

@@ -6,7 +6,8 @@
 
 #include "base/err.h"
 
-/* Moves the process into a new user and network namespace with its own ids kept and `lo` up. */
+/* Moves the process into a new user, network and IPC namespace with its own ids kept and `lo` up.
+ */
 int loopback_enter(struct err *err);
 
 #endif

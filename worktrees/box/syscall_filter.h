@@ -5,12 +5,45 @@
 #define BATON_WORKTREES_BOX_SYSCALL_FILTER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/audit.h>
 
 #include "base/err.h"
 #include "worktrees/box/box.h"
 
-/* Installs the filter for the calling thread, for good. With guard_truncate, truncation that
- * Landlock below ABI 3 does not see is refused too. */
+/* What the kernel calls the one system call table that the filter knows; 0: none of ours. */
+#if defined(__x86_64__) && defined(__LP64__)
+#define SYSCALL_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define SYSCALL_ARCH AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define SYSCALL_ARCH AUDIT_ARCH_RISCV64
+#else
+#define SYSCALL_ARCH 0
+#endif
+
+/* The first rule that matches decides; a call that none matches is allowed. Arguments are compared
+ * in their low half: the kernel looks at no more of those that stand in our rules. */
+struct syscall_rule {
+	int nr;
+	int arg;	      /* 0 to 5; -1: whatever the arguments are */
+	uint32_t mask, value; /* matches if (argument & mask) == value */
+	int error;	      /* what the call fails with; 0: allowed */
+};
+
+struct syscall_rules {
+	struct syscall_rule list[160];
+	size_t count;
+};
+
+/* The list for one box. With guard_truncate, truncation that Landlock below ABI 3 does not see is
+ * refused too. */
+void syscall_rules_fill(struct syscall_rules *rules, enum box_network network, bool guard_truncate);
+
+/* Builds the filter from that list and installs it for the calling thread, for good. Needs
+ * no_new_privs. */
 int syscall_filter_apply(enum box_network network, bool guard_truncate, struct err *err);
 
 #endif
