@@ -25,6 +25,8 @@ struct box_rig {
 #define OUTSIDER_SECRET "sk-outsider-secret"
 #define FILE_TEXT	"as it was"
 
+/* 77 (skipped, to meson), with a line that says so, where this kernel gives no box; else 0. */
+int box_suite_status(void);
 int box_rig_setup(void **state);
 int box_rig_teardown(void **state);
 

@@ -207,5 +207,5 @@ int main(void)
 		BOX_TEST(test_partial_level_guards_truncation),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return box_suite_status() ?: cmocka_run_group_tests(tests, NULL, NULL);
 }

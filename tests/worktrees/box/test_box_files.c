@@ -245,5 +245,5 @@ int main(void)
 		BOX_TEST(test_open_files_can_be_opened_again),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return box_suite_status() ?: cmocka_run_group_tests(tests, NULL, NULL);
 }

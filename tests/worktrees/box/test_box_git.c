@@ -153,5 +153,5 @@ int main(void)
 		BOX_TEST(test_a_hidden_user_configuration_does_not_stop_git),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return box_suite_status() ?: cmocka_run_group_tests(tests, NULL, NULL);
 }

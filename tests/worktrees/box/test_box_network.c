@@ -216,5 +216,5 @@ int main(void)
 		BOX_TEST(test_loopback_keeps_the_rest_of_the_box),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return box_suite_status() ?: cmocka_run_group_tests(tests, NULL, NULL);
 }

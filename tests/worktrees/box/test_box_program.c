@@ -186,5 +186,5 @@ int main(void)
 		BOX_TEST(test_tool_folders_of_home),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return box_suite_status() ?: cmocka_run_group_tests(tests, NULL, NULL);
 }
