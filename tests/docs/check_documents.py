@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Documents against the source and the built program: check_documents.py CHECK ROOT BUILD
+
+CHECK is a function below without its "check_". Prints what differs, one line each, and exits 1.
+"""
+import glob
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+problems = []
+
+
+def read(*parts):
+    with open(os.path.join(*parts), encoding="utf-8") as f:
+        return f.read()
+
+
+def expect(condition, text):
+    if not condition:
+        problems.append(text)
+
+
+def generator(root):
+    """docs/gen-options.py as a module: its tables are what the documents must name."""
+    spec = importlib.util.spec_from_file_location("gen_options", os.path.join(root, "docs/gen-options.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module
+
+
+def tables(root):
+    gen = generator(root)
+    scopes = gen.load_scopes(root)
+    return gen, gen.load_options(root, scopes), gen.load_commands(root, scopes)
+
+
+def baton(build, *args):
+    env = {"PATH": os.environ["PATH"], "HOME": build, "LANG": "C.UTF-8"}
+    env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+    return subprocess.run([f"{build}/orchestrator/baton", *args], env=env, capture_output=True, text=True, check=True).stdout
+
+
+def plain(mdoc):
+    """A manual page's source as one would write it without escapes."""
+    return mdoc.replace("\\-", "-").replace("\\&", "")
+
+
+# ---- the program says what the tables say ----
+
+def check_help(root, build):
+    _, options, commands = tables(root)
+    listed = baton(build, "--help")
+    for command in commands:
+        expect(command["summary"] in listed, f"'baton --help' lacks '{command['name']}'")
+        text = baton(build, command["name"], "--help")
+        says = set(re.findall(r"^  --([\w-]+)", text, re.M))
+        should = {o["name"] for o in options if o["scope"] & command["scope"]}
+        expect(says == should, f"'baton {command['name']} --help' and the table differ: {sorted(says ^ should)}")
+    shown = re.findall(r"^  ([a-z]+) ", listed, re.M)
+    expect(shown == [c["name"] for c in commands], f"'baton --help' lists {shown}")
+
+
+def check_manual(root, build):
+    _, options, commands = tables(root)
+    text = plain(read(build, "docs/baton.1"))
+    for option in options:
+        arg = f" Ar {option['metavar']}" if option["metavar"] else ""
+        short = f"Fl {option['short'][1:]} , " if option["short"] else ""
+        expect(f".It {short}Fl -{option['name']}{arg}\n" in text, f"baton.1 lacks --{option['name']}{arg}")
+    for command in commands:
+        expect(re.search(rf"^\.It Cm {command['name']}\b", text, re.M), f"baton.1 lacks the command {command['name']}")
+    expect(not re.search(r"@[a-zA-Z]+@|^\.\\\" @", text, re.M), "baton.1 has a mark that was not filled in")
+    statuses = re.findall(r"^\tEXIT_\w+ = (\d+),", read(root, "orchestrator/command.h"), re.M)
+    for status in statuses:
+        expect(re.search(rf"^\.It {status}$", text, re.M), f"baton.1 lacks the exit status {status}")
+    for provider in re.findall(r'^    "(\w+)": \{\n      "api"', read(root, "data/models.json"), re.M):
+        if provider != "rehearsal":
+            expect(re.search(rf"\b{provider}\b", text), f"baton.1 lacks the provider {provider}")
+    referred = set(re.findall(r"Fl -([a-z][\w-]+)", text)) - {"name", "no-name", "help"}
+    for name in sorted(referred - {o["name"] for o in options}):
+        problems.append(f"baton.1 speaks of --{name}, which is no option")
+
+
+def check_manual_lint(root, build):
+    if not shutil.which("mandoc"):
+        sys.exit(SKIPPED)
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", f"{build}/docs/baton.1"], capture_output=True, text=True)
+    expect(done.returncode == 0, done.stdout + done.stderr)
+
+
+# ---- completion, asked as bash asks it ----
+
+def complete(build, *words):
+    script = '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _baton; printf "%s\\n" "${COMPREPLY[@]}"'
+    out = subprocess.run(["bash", "-c", script, "complete", f"{build}/docs/baton", *words], capture_output=True, text=True)
+    expect(out.stderr == "", f"completion of {words}: {out.stderr}")
+    return set(out.stdout.split())
+
+
+def check_completion(root, build):
+    _, options, commands = tables(root)
+    named = {c["name"] for c in commands}
+    expect(complete(build, "baton", "") == named | {"--help", "--version"}, "completion of commands differs")
+    for command in commands:
+        should = {f"--{o['name']}" for o in options if o["scope"] & command["scope"]} | {"--help"}
+        expect(complete(build, "baton", command["name"], "--") == should, f"completion of {command['name']} differs")
+    for option in options:
+        if option["choices"]:
+            command = next(c["name"] for c in commands if c["scope"] & option["scope"])
+            flag = f"--{option['name']}"
+            expect(complete(build, "baton", command, flag, "") == set(option["choices"]), f"values of {flag} differ")
+            expect(complete(build, "baton", command, flag, "=", "") == set(option["choices"]), f"values of {flag}= differ")
+    after_flag = complete(build, "baton", "run", "--keep", "--branch")
+    expect(after_flag == {"--branch-prefix"}, f"a flag is taken for an option with a value: {after_flag}")
+
+
+# ---- pages ----
+
+def check_configuration(root, build):
+    gen, options, commands = tables(root)
+    text = read(root, "docs/configuration.md")
+    expect(gen.fill_markdown(text, options, commands) == text,
+           "the table in docs/configuration.md is old: python3 docs/gen-options.py . docs/configuration.md docs/configuration.md")
+    built_in = {os.path.basename(p)[:-3] for p in glob.glob(f"{root}/data/roles/*.md")}
+    for role in sorted(built_in):
+        expect(re.search(rf"\b{role}\b", text), f"docs/configuration.md lacks the role {role}")
+
+
+def check_readme(root, build):
+    _, options, commands = tables(root)
+    names = {o["name"] for o in options}
+    pages = [p for pattern in ("README.md", "docs/*.md", "examples/*/README.md") for p in glob.glob(f"{root}/{pattern}")]
+    for path in [os.path.relpath(page, root) for page in pages]:
+        text = read(root, path)
+        for line in text.splitlines():
+            if not re.search(r"\bbaton (run|review|config|clean|rehearse)\b|^    --|^\| .*`--", line):
+                continue
+            for name in re.findall(r"(?<![\w-])--([a-z][\w-]+)", line):
+                known = name in names or name.startswith("no-") and name[3:] in names or name == "help"
+                expect(known, f"{path} speaks of --{name}, which is no option")
+        for name in re.findall(r"^    (?:\$ )?baton ([a-z]+)", text, re.M):
+            expect(name in {c["name"] for c in commands} | {"agent"}, f"{path} speaks of 'baton {name}'")
+    readme = read(root, "README.md")
+    for path in re.findall(r"(?<![\w/.])((?:docs|examples|tests|data|orchestrator)/[\w/.-]*\w)", readme):
+        expect(os.path.exists(os.path.join(root, path)) or path.startswith("docs/baton"), f"README.md names {path}, which is not there")
+    for folder in re.findall(r"^\| `([\w/]+)/`", readme, re.M):
+        expect(os.path.isdir(os.path.join(root, folder)), f"README.md names the folder {folder}")
+
+
+# ---- the journal ----
+
+def journal_records(root):
+    """{type: (durable, fields)} of every record that the parent writes."""
+    records = {}
+    sources = {p: read(p) for p in sorted(glob.glob(f"{root}/orchestrator/**/*.c", recursive=True))}
+    call = re.compile(r'journal_add\(\s*[^,]+,\s*([^"]+?),\s*("[^"]*"|type),\s*((?:"[^"]*"\s*)+)', re.S)
+    found = 0
+    for path, text in sources.items():
+        for durable, name, fmt in call.findall(text):
+            found += 1
+            durable = {"true": "durable", "false": "event"}.get(durable.strip(), "durable with a budget")
+            fields = re.findall(r"(\w+):[sidbj]", "".join(re.findall(r'"([^"]*)"', fmt)))
+            for kind in [name.strip('"')] if name != "type" else dynamic_types(root, path, sources):
+                records.setdefault(kind, (durable, set()))[1].update(fields)
+    written = sum(text.count("journal_add(") for path, text in sources.items() if not path.endswith("/journal.c"))
+    expect(found == written, f"{written} calls of journal_add, {found} understood")
+    return records
+
+
+def dynamic_types(root, path, sources):
+    if path.endswith("agent_frames.c"):
+        known = re.search(r"on_event.*?known\[\] = \{(.*?)\};", sources[path], re.S).group(1)
+        return [f"agent.{name}" for name in re.findall(r'"(\w+)"', known)]
+    if path.endswith("calls.c"):
+        gateway = "".join(text for p, text in sources.items() if "/gateway/" in p)
+        return [f"gateway.{name}" for name in re.findall(r'\bnote\([^,]+, "(\w+)"', gateway)]
+    problems.append(f"{path}: a record type that is made up at run time; tell tests/docs how")
+    return []
+
+
+def check_journal(root, build):
+    text = read(root, "docs/journal.md")
+    parts = re.split(r"^### `([a-z._]+)`, (.*)\n", text, flags=re.M)[1:]
+    documented = {parts[i]: (parts[i + 1], parts[i + 2]) for i in range(0, len(parts), 3)}
+    records = journal_records(root)
+    expect(len(records) > 20, f"only {len(records)} record types were found in the source")
+    for name, (durable, fields) in sorted(records.items()):
+        if name not in documented:
+            problems.append(f"docs/journal.md lacks {name}")
+            continue
+        says, body = documented[name]
+        expect(says == durable, f"docs/journal.md calls {name} '{says}', the source '{durable}'")
+        for field in sorted(fields):
+            expect(f"`{field}`" in body, f"docs/journal.md lacks the field {field} of {name}")
+    for name in sorted(set(documented) - set(records)):
+        problems.append(f"docs/journal.md tells of {name}, which nobody writes")
+
+
+def main():
+    check, root, build = sys.argv[1:]
+    globals()[f"check_{check}"](os.path.abspath(root), os.path.abspath(build))
+    for problem in problems:
+        print(problem)
+    print(f"{check}: {len(problems)} problems")
+    sys.exit(1 if problems else 0)
+
+
+main()
