@@ -201,8 +201,8 @@ static void child_gone(struct child *child, int wait_status)
 {
 	struct children *set = child->set;
 
+	child->state = CHILD_GONE; /* its pid is free: a failure in its last words signals nobody */
 	child_read_rest(child);
-	child->state = CHILD_GONE;
 	for (struct child **p = &set->first; *p; p = &(*p)->next) {
 		if (*p == child) {
 			*p = child->next;

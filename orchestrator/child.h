@@ -35,8 +35,8 @@ struct child;
 struct children;
 
 struct child_handler {
-	/* A frame came (never called after the child is GONE). Non-zero with err: protocol failure.
-	 * May be NULL for children without a channel. */
+	/* A frame came; last ones also when the child is GONE, but always before on_closed.
+	 * Non-zero with err: protocol failure. May be NULL for children without a channel. */
 	int (*on_frame)(struct child *child, const struct frame *frame, struct err *err);
 	/* The channel is over and about to be freed: forget it. May be NULL. */
 	void (*on_closed)(struct child *child);

@@ -1,5 +1,9 @@
 /*
  * output.c - findings as Markdown, JSON and SARIF 2.1.0. Pure; runs in the parent.
+ *
+ * All text in them comes from models and from the names of files, so none of it may become markup
+ * (I12). What nobody reviewed stands in each of the three beside what was found: a review that lost
+ * a part must not look like one that found nothing.
  */
 #include "orchestrator/review/review.h"
 
@@ -218,6 +222,8 @@ static char *sarif_rule(const char *category)
 		else if (out.len > 0 && out.data[out.len - 1] != '-')
 			buf_addc(&out, '-');
 	}
+	if (out.len > 0 && out.data[out.len - 1] == '-')
+		buf_truncate(&out, out.len - 1);
 	if (out.len == 0)
 		buf_adds(&out, "defect");
 	return buf_take(&out);
