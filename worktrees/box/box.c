@@ -77,18 +77,17 @@ static const char *const home_read[] = {
 static int allow_defaults(struct landlock_rules *rules, const char *home, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(system_read); i++) {
-		if (file_exists(system_read[i]) &&
-		    landlock_allow_read(rules, system_read[i], err) < 0)
+		if (landlock_allow_if_there(rules, system_read[i], false, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(system_write); i++) {
-		if (file_exists(system_write[i]) &&
-		    landlock_allow_write(rules, system_write[i], err) < 0)
+		if (landlock_allow_if_there(rules, system_write[i], true, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; home && i < ARRAY_SIZE(home_read); i++) {
 		AUTO_FREE char *path = file_join(home, home_read[i]);
-		if (file_exists(path) && landlock_allow_read(rules, path, err) < 0)
+
+		if (landlock_allow_if_there(rules, path, false, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -128,7 +127,7 @@ int box_apply(const struct box_policy *policy, struct err *err)
 {
 	struct box_facts facts;
 
-	box_probe(&facts);
+	box_probe_level(&facts);
 	if (policy->level > facts.best)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "this kernel gives box level '%s' at best (Landlock ABI %d, seccomp "

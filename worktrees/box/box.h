@@ -25,6 +25,8 @@ struct box_facts {
 };
 /* Cheap (a few system calls, no process): safe to call in the parent. */
 void box_probe(struct box_facts *ret);
+/* The same without user_namespaces (false), which is the half that takes time. */
+void box_probe_level(struct box_facts *ret);
 
 #define BOX_NOTES_MAX 8
 /* What a box on this kernel does not hold back, one sentence each, for doctor and the report.

@@ -140,7 +140,7 @@ static int apply(struct request *r, struct err *err)
 	if (r->unconfined)
 		return 0;
 	if (r->automatic) {
-		box_probe(&facts);
+		box_probe_level(&facts);
 		r->policy.level = facts.best;
 	}
 	/* Git refuses to work if the configuration in HOME is there and cannot be read. */

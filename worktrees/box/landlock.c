@@ -110,19 +110,28 @@ void landlock_free(struct landlock_rules *rules)
 	free(rules);
 }
 
-static int allow(struct landlock_rules *rules, const char *path, uint64_t access, struct err *err)
+static int allow_fd(struct landlock_rules *rules, const char *path, int fd, uint64_t access,
+		    struct err *err)
 {
-	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(err, "cannot open '%s' for the box", path);
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "cannot look at '%s' for the box", path);
 	/* Requests to devices (terminals) only on device files that are named one by one. */
 	access &= S_ISDIR(st.st_mode) ? ~FS_IOCTL_DEV : FS_OF_FILES;
 	struct path_attr attr = {.allowed_access = access & rules->handled_fs, .parent_fd = fd};
 	if (syscall(SYS_landlock_add_rule, rules->fd, RULE_PATH, &attr, 0) < 0)
 		return err_sys(err, "cannot allow '%s' in the box", path);
 	return 0;
+}
+
+static int allow(struct landlock_rules *rules, const char *path, uint64_t access, struct err *err)
+{
+	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(err, "cannot open '%s' for the box", path);
+	return allow_fd(rules, path, fd, access, err);
 }
 
 int landlock_allow_read(struct landlock_rules *rules, const char *path, struct err *err)
@@ -133,6 +142,15 @@ int landlock_allow_read(struct landlock_rules *rules, const char *path, struct e
 int landlock_allow_write(struct landlock_rules *rules, const char *path, struct err *err)
 {
 	return allow(rules, path, FS_WRITE | FS_IOCTL_DEV, err);
+}
+
+int landlock_allow_if_there(struct landlock_rules *rules, const char *path, bool write,
+			    struct err *err)
+{
+	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? 0
+		      : allow_fd(rules, path, fd, write ? FS_WRITE | FS_IOCTL_DEV : FS_READ, err);
 }
 
 void landlock_allow_open(struct landlock_rules *rules, int fd)

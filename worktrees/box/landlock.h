@@ -22,6 +22,9 @@ void landlock_free(struct landlock_rules *rules); /* NULL allowed */
 /* A folder or a file. ERR_NOT_FOUND if it is not there. */
 int landlock_allow_read(struct landlock_rules *rules, const char *path, struct err *err);
 int landlock_allow_write(struct landlock_rules *rules, const char *path, struct err *err);
+/* Skips what is not there or cannot be reached. */
+int landlock_allow_if_there(struct landlock_rules *rules, const char *path, bool write,
+			    struct err *err);
 /* The file or device that fd has open, with the access that fd has. Nothing else (pipes and
  * sockets need no rule), and no failure: it is a convenience. */
 void landlock_allow_open(struct landlock_rules *rules, int fd);

@@ -45,15 +45,19 @@ static int64_t sysctl_number(const char *path, int64_t dflt)
 	return text_parse_i64(buf_str(&text), &n) == 0 ? n : dflt;
 }
 
-void box_probe(struct box_facts *ret)
+void box_probe_level(struct box_facts *ret)
 {
-	ret->landlock_abi = landlock_abi();
-	ret->seccomp = has_seccomp();
-	ret->user_namespaces = sysctl_number("/proc/sys/user/max_user_namespaces", 0) > 0 &&
-			       sysctl_number("/proc/sys/kernel/unprivileged_userns_clone", 1) > 0;
+	*ret = (struct box_facts){.landlock_abi = landlock_abi(), .seccomp = has_seccomp()};
 	ret->best = !ret->seccomp || ret->landlock_abi < 1 ? BOX_NONE
 		    : ret->landlock_abi >= 6		   ? BOX_LANDLOCK
 							   : BOX_PARTIAL;
+}
+
+void box_probe(struct box_facts *ret)
+{
+	box_probe_level(ret);
+	ret->user_namespaces = sysctl_number("/proc/sys/user/max_user_namespaces", 0) > 0 &&
+			       sysctl_number("/proc/sys/kernel/unprivileged_userns_clone", 1) > 0;
 }
 
 /* A note holds below the ABI that made it untrue; 0: always, at this level. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <linux/audit.h>
+#include <linux/filter.h>
 
 #include "base/err.h"
 #include "worktrees/box/box.h"
@@ -30,7 +31,7 @@ struct syscall_rule {
 	int nr;
 	int arg;	      /* 0 to 5; -1: whatever the arguments are */
 	uint32_t mask, value; /* matches if (argument & mask) == value */
-	int error;	      /* what the call fails with; 0: allowed */
+	int error;	      /* EPERM or ENOSYS: what the call fails with; 0: allowed */
 };
 
 struct syscall_rules {
@@ -42,6 +43,14 @@ struct syscall_rules {
  * refused too. */
 void syscall_rules_fill(struct syscall_rules *rules, enum box_network network, bool guard_truncate);
 
+/* Calls above it are unknown to the rules (and might be io_uring's successor): ENOSYS. x32 numbers
+ * are far above it. */
+#define SYSCALL_NEWEST	   470
+#define SYSCALL_FILTER_MAX 512
+
+/* Writes the program that decides as that list does, and returns its length. */
+size_t syscall_filter_build(enum box_network network, bool guard_truncate,
+			    struct sock_filter code[SYSCALL_FILTER_MAX]);
 /* Builds the filter from that list and installs it for the calling thread, for good. Needs
  * no_new_privs. */
 int syscall_filter_apply(enum box_network network, bool guard_truncate, struct err *err);
