@@ -34,6 +34,25 @@ const char *agent_state_name(enum agent_state state)
 	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
+enum exit_status agent_exit_status(const struct agent_record *agent)
+{
+	static const char *const unreachable[] = {"network", "auth", "quota", "overload",
+						  "rate_limit"};
+	const char *class = json_str(agent->result, "class", "");
+	bool blocked = strcmp(json_str(agent->report, "status", ""), "blocked") == 0;
+
+	if (strcmp(agent->status, "done") == 0)
+		return blocked || agent->collect_failed ? EXIT_FAILED : EXIT_OK;
+	/* A limit without a class is that of rounds (I11); with overflow it is the window. */
+	if (strcmp(class, "budget") == 0 || (strcmp(agent->status, "limit") == 0 && !*class))
+		return EXIT_BUDGET;
+	for (size_t i = 0; i < ARRAY_SIZE(unreachable); i++) {
+		if (strcmp(class, unreachable[i]) == 0)
+			return EXIT_UNREACHABLE;
+	}
+	return EXIT_FAILED;
+}
+
 struct agent_record *agent_find(struct run *run, const char *name)
 {
 	for (size_t i = 0; i < run->agents.count; i++) {

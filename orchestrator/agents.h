@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "orchestrator/command.h"
 #include "orchestrator/run_budget.h"
 #include "orchestrator/role.h"
 
@@ -91,8 +92,9 @@ struct agent_record {
 	struct json_object *result;  /* body of the result frame */
 	struct json_object *changes; /* answer of status: commits, files */
 	char *diff_stat;
-	char *merged_tip; /* commit of the branch after import, or NULL */
-	char *kept;	  /* why the worktree is kept, or NULL */
+	char *merged_tip;    /* commit of the branch after import, or NULL */
+	bool collect_failed; /* its work could not be brought home whole: kept says why */
+	char *kept;	     /* why the worktree is kept, or NULL */
 
 	int64_t rounds, tool_calls, failed_calls;
 	int64_t last_progress_ms; /* monotonic */
@@ -130,6 +132,8 @@ void agents_kill_all(struct run *run);
 void agents_watch(struct run *run);
 /* Calls that wait for budget: try again after a settlement. */
 void agents_retry_held(struct run *run);
+/* What the end of this agent means for a run that needed its work. */
+enum exit_status agent_exit_status(const struct agent_record *agent);
 struct agent_record *agent_find(struct run *run, const char *name);
 void agents_release(struct agent_pool *pool);
 

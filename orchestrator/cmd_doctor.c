@@ -77,6 +77,10 @@ int cmd_doctor(struct settings *s)
 	printf("box          %s\n", level_text(facts.best));
 	printf("             Landlock ABI %d, seccomp %s, user namespaces %s\n", facts.landlock_abi,
 	       facts.seccomp ? "yes" : "no", facts.user_namespaces ? "yes" : "no");
+	if (facts.best == BOX_LANDLOCK || facts.best == BOX_PARTIAL)
+		puts("             not covered: modes, times and owners of files that you own "
+		     "(chmod, touch), "
+		     "and that files exist");
 	printf("cleaning up  killed agents and parents leave no process (subreaper); only killing "
 	       "warden, "
 	       "parent and agent in one moment can, as there is no pid namespace\n");

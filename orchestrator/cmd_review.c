@@ -31,7 +31,7 @@ struct review {
 	char *spec, *view, *title;
 	struct shards shards;
 	struct findings findings;
-	bool merged;
+	bool merged, budget;
 	size_t reviewers, verifiers, open;
 	char **lost;
 	size_t n_lost, cap_lost;
@@ -127,6 +127,8 @@ static void note_lost(struct review *review, const struct agent_record *agent,
 		buf_adds(&text, "; not reviewed:");
 	for (size_t i = 0; shard && i < shard->n_files; i++)
 		buf_addf(&text, " %s", shard->files[i]);
+	if (agent_exit_status(agent) == EXIT_BUDGET)
+		review->budget = true;
 	MEM_GROW(review->lost, review->cap_lost, review->n_lost + 1);
 	review->lost[review->n_lost++] = buf_take(&text);
 }
@@ -137,7 +139,8 @@ static void review_agent_done(struct run *run, struct agent_record *agent, void 
 	struct review_job *job = agent->arg;
 
 	review->open--;
-	if (!agent->report)
+	/* A report made by rule at a limit is no review. */
+	if (!agent->report || strcmp(agent->status, "done") != 0)
 		note_lost(review, agent, job->shard);
 	else if (job->shard)
 		findings_take(&review->findings, agent->report, job->shard, agent->name);
@@ -256,6 +259,8 @@ static enum exit_status review_status(const struct review *review)
 	if (fail_on && severity_parse(fail_on, &threshold) == 0 &&
 	    findings_reach(&review->findings, threshold))
 		return EXIT_FINDINGS;
+	if (review->budget)
+		return EXIT_BUDGET;
 	return review->n_lost > 0 ? EXIT_FAILED : EXIT_OK;
 }
 

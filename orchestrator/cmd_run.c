@@ -46,7 +46,7 @@ static int read_task(struct settings *s, char **ret, struct err *err)
 	*ret = buf_take(&clean);
 	if (*ret && (*ret)[strspn(*ret, " \t\r\n")])
 		return 0;
-	free(*ret);
+	mem_free_ptr(ret);
 	return err_set(err, ERR_USAGE, "the task is empty");
 }
 
@@ -127,27 +127,14 @@ static int run_start(struct run *run, void *arg, struct err *err)
 	return 0;
 }
 
-/* The run's outcome from how its one agent ended. */
-static enum exit_status status_of(const struct agent_record *agent)
-{
-	const char *class = json_str(agent->result, "class", "");
-
-	if (strcmp(agent->status, "done") == 0)
-		return strcmp(json_str(agent->report, "status", ""), "blocked") == 0 ? EXIT_FAILED
-										     : EXIT_OK;
-	if (strcmp(agent->status, "budget") == 0 || strcmp(class, "budget") == 0)
-		return EXIT_BUDGET;
-	if (strcmp(class, "network") == 0 || strcmp(class, "auth") == 0 ||
-	    strcmp(class, "quota") == 0 || strcmp(class, "overload") == 0 ||
-	    strcmp(class, "rate_limit") == 0)
-		return EXIT_UNREACHABLE;
-	return EXIT_FAILED;
-}
-
 static void run_agent_done(struct run *run, struct agent_record *agent, void *arg)
 {
-	run_finish(run, status_of(agent),
-		   strcmp(agent->status, "done") == 0 ? NULL : agent->reason);
+	bool fine = strcmp(agent->status, "done") == 0 && !agent->collect_failed;
+
+	run_finish(run, agent_exit_status(agent),
+		   fine			   ? NULL
+		   : agent->collect_failed ? agent->kept
+					   : agent->reason);
 }
 
 static const struct run_driver run_driver = {

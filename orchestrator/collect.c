@@ -109,6 +109,7 @@ static void on_imported(struct json_object *answer, const struct err *failure, v
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
 
 	if (failure) {
+		agent->collect_failed = true;
 		collect_keep(agent, "import", failure->message);
 	} else {
 		agent->merged_tip = mem_strdup(json_str(answer, "new", NULL));
@@ -131,13 +132,15 @@ static void on_rest_saved(struct json_object *answer, const struct err *failure,
 {
 	struct agent_record *agent = arg;
 
-	if (failure)
+	if (failure) {
+		agent->collect_failed = true;
 		collect_keep(agent, "saving uncommitted work", failure->message);
-	else if (json_str(answer, "kept", NULL))
+	} else if (json_str(answer, "kept", NULL)) {
 		collect_keep(agent, "checkpoint", json_str(answer, "kept", ""));
-	else if (json_str(answer, "commit", NULL))
+	} else if (json_str(answer, "commit", NULL)) {
 		journal_add(agent->run->journal, true, "worktree.saved", "agent:s commit:s",
 			    agent->name, json_str(answer, "commit", NULL));
+	}
 	import_branch(agent);
 }
 

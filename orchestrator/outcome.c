@@ -64,10 +64,11 @@ static struct json_object *seen_json(const struct agent_record *agent)
 	json_set(doc, "claimed_commits_missing", missing);
 	/* verified: the claim's commits are there; claimed: nothing contradicts it; failed:
 	 * something does. */
-	const char *state = !agent->report || agent->tool_calls == 0 || json_len(missing) > 0
-				    ? "failed"
-			    : json_len(claimed) > 0 ? "verified"
-						    : "claimed";
+	bool contradicted =
+		agent->tool_calls == 0 || json_len(missing) > 0 || agent->collect_failed;
+	const char *state = !agent->report || contradicted ? "failed"
+			    : json_len(claimed) > 0	   ? "verified"
+							   : "claimed";
 	json_set_str(doc, "state", state);
 	if (agent->report && agent->tool_calls == 0)
 		json_set_str(doc, "note", "the report has no tool call behind it");

@@ -99,8 +99,7 @@ static struct json_object *model_overrides(const struct run *run)
 	}
 	set_default(row, "api", api);
 	set_default(row, "dialect", run->rehearsal ? api : dialect);
-	if (run->rehearsal)
-		set_default(row, "cache", "automatic");
+	set_default(row, "cache", strcmp(api, "anthropic") == 0 ? "explicit" : "automatic");
 	return all;
 }
 

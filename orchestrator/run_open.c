@@ -147,6 +147,13 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 		return;
 	}
 	run->repository = json_object_get(answer);
+	if (!json_str(answer, "head", NULL)) {
+		err_set(&err, ERR_USAGE,
+			"the repository has no commits yet: make a first one, so that there "
+			"is something to start from");
+		run_fail(run, &err);
+		return;
+	}
 	run->common_dir = mem_strdup(json_str(answer, "common_dir", NULL));
 	run->toplevel =
 		mem_strdup(json_str(answer, "toplevel", json_str(answer, "common_dir", NULL)));

@@ -78,8 +78,8 @@ static int clash(const struct repo *repo, const char *ref, struct err *err)
 		return 0;
 	return err_set(
 		err, ERR_EXISTS,
-		"the ref '%s' is in the way of baton's branches; rename it or choose another "
-		"branch_prefix",
+		"the ref '%s' is in the way of baton's branches; rename it or choose another with "
+		"--branch-prefix",
 		ref);
 }
 

@@ -21,6 +21,8 @@ struct loose {
 	size_t keys;
 };
 
+/* What counts as a key; "Context: user says" in the middle of a text has to start its line to be
+ * taken for one, as it does for the tools that wrote it. */
 static bool is_key_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -65,6 +67,7 @@ static void unquote(const char **s, size_t *n)
 		(*s)++, *n -= 2;
 }
 
+/* Writes the value of the key in hand, which is whole now. */
 static void end_key(struct loose *l)
 {
 	const char *value = buf_str(&l->value);
@@ -92,6 +95,7 @@ static void add_item(struct loose *l, const char *line, size_t n)
 	json_write_string(&l->items, line, n);
 }
 
+/* Lines before the first key, blank ones and comments are dropped. */
 static void add_line(struct loose *l, const char *line, size_t n)
 {
 	size_t key = key_len(line, n);

@@ -1,9 +1,18 @@
 /*
- * layers.c - configuration files and the environment (M5).
+ * layers.c - configuration files and the environment (M5). Runs in the parent, before anything
+ * else.
  *
  * A project's files are written by whoever wrote the repository: they may not set what decides
  * where requests and keys go or what is confined (CFG_TRUSTED), and a command in them counts only
- * after `baton trust` of the file as it stands.
+ * after `baton trust` of the file as it stands. A forbidden key is an error and not a warning: a
+ * repository that tries it should be looked at, and a user who put it there by mistake should learn
+ * where it belongs.
+ *
+ * Everything is checked where it is read, while file and line are known. What a later part of the
+ * program would refuse anyway (a model's field) is tried here for the sake of its place.
+ *
+ * Options go into the store at once; the store knows which layer is stronger. `providers:` and
+ * `models:` are merged field by field in the order of reading, weakest file first.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,6 +66,7 @@ char *config_pointer(const char *above, const char *key)
 	return buf_take(&out);
 }
 
+/* An error at a node of the file, with the nearest name if there is one. -1. */
 static int at(const struct layer_file *f, const char *pointer, struct err *err, const char *what,
 	      const char *name, const char *near)
 {
@@ -80,6 +90,8 @@ static const char *scalar_text(struct json_object *value)
 	}
 }
 
+/* Items must be text: YAML would make 8080 or true of a word that was meant as a name, and a list
+ * of names is not the place to guess. */
 static int read_list(struct layer_file *f, const struct option *o, const char *key,
 		     struct json_object *value, const char *where, struct err *err)
 {
@@ -97,7 +109,8 @@ static int read_list(struct layer_file *f, const struct option *o, const char *k
 	return 0;
 }
 
-/* May this file set this option? Commands of a project need trust; 1: skip it with a warning. */
+/* May this file set this option? 0: yes. Commands of a project need trust; 1: skip it with a
+ * warning. */
 static int may_set(struct layer_file *f, const struct option *o, const char *pointer,
 		   struct err *err)
 {
@@ -112,6 +125,7 @@ static int may_set(struct layer_file *f, const struct option *o, const char *poi
 	return 0;
 }
 
+/* Keys are written as on the command line (max-cost) or as in other YAML files (max_cost). */
 static int read_option(struct layer_file *f, const char *key, struct json_object *value,
 		       struct err *err)
 {
@@ -140,6 +154,8 @@ static int read_option(struct layer_file *f, const char *key, struct json_object
 
 /* ---- providers and models ---- */
 
+/* All types are checked here, since the getters that read a provider later take a wrong type for an
+ * absent field, and an absent base_url means the built-in one: keys would go where nobody meant. */
 static int check_provider_field(struct layer_file *f, const char *pointer, const char *field,
 				struct json_object *value, struct err *err)
 {
@@ -200,6 +216,7 @@ static int check_model_field(struct layer_file *f, const char *pointer, const ch
 	return 0;
 }
 
+/* "PROVIDER/NAME" is split at its first slash, so a provider cannot have one. */
 static int check_name(struct layer_file *f, const char *pointer, const char *name, bool model,
 		      struct err *err)
 {
@@ -280,6 +297,7 @@ static int read_table(struct layer_file *f, const char *key, struct json_object 
 
 /* ---- files ---- */
 
+/* The first error ends the file and the load: half a configuration is worse than none. */
 static int read_root(struct layer_file *f, struct err *err)
 {
 	struct json_object *root = yaml_root(f->doc);
@@ -352,6 +370,7 @@ static int read_environment_list(struct settings *s, const struct option *o, con
 	return 0;
 }
 
+/* BATON_<OPTION> for every option that is not the command line's alone (W4); empty is unset. */
 int layer_read_environment(struct settings *s, struct err *err)
 {
 	size_t n;

@@ -1,6 +1,13 @@
 /*
  * load.c - the command line and the order of the layers. Runs in the parent, before anything is
  * started.
+ *
+ * The command line is read first, since it may ask for help, and help must not fail on a broken
+ * file. Order of reading does not matter for scalars: each value remembers the layer that set it
+ * and gives way to stronger ones only (store.c).
+ *
+ * getopt is not used: the table has long names with types and scopes, and an unknown option should
+ * be answered with the nearest name, or with the fact that it belongs to another command.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +20,7 @@
 #include "base/text.h"
 #include "orchestrator/config/store.h"
 
+/* The few that have a letter; each of them is an option of every command. */
 static const char *short_name(char letter)
 {
 	switch (letter) {
@@ -23,6 +31,7 @@ static const char *short_name(char letter)
 	}
 }
 
+/* -1, with the best that can be said of the word. */
 static int unknown_option(const char *word, enum option_scope scope, struct err *err)
 {
 	const char *name = word + strspn(word, "-");
@@ -39,6 +48,7 @@ static int unknown_option(const char *word, enum option_scope scope, struct err 
 	return err_set(err, ERR_USAGE, "unknown option '%s'; see --help", word);
 }
 
+/* Where the reading of the command line stands. */
 struct cursor {
 	int argc;
 	char **argv;
@@ -73,6 +83,7 @@ static int parse_long(struct settings *s, struct cursor *c, struct err *err)
 	return store_text(s, o, text, LAYER_COMMAND_LINE, "command line", c->cwd, err);
 }
 
+/* One letter a word: "-vq" could be a misspelt long option. */
 static int parse_short(struct settings *s, struct cursor *c, struct err *err)
 {
 	const char *word = c->argv[c->i];
@@ -128,6 +139,7 @@ static int read_file_in(struct settings *s, const char *dir, const char *name, e
 	return layer_read_file(s, path, layer, err);
 }
 
+/* Weakest first, for the tables that are merged in the order of reading (layers.c). */
 static int read_layers(struct settings *s, const char *project_dir, struct err *err)
 {
 	AUTO_FREE char *user = env_config_dir();

@@ -1,5 +1,8 @@
 /*
  * print.c - the option table as help, and the effective values with their origins.
+ *
+ * Values are printed as a user would write them, so that a line of `baton config` can go into a
+ * file. What came from outside (values, paths of files) loses its control characters on the way.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,9 @@
  * providers.c - which provider, model and key a run uses. Runs in the parent.
  *
  * A provider's fields come from the built-in table, then from trusted configuration, then from the
- * variable that the official SDK reads for its base URL. Keys come from the environment or from a
- * file that only the user can read, and go nowhere but into the gateway's sealed file.
+ * variable that the official SDK reads for its base URL, so that what works with the SDK works
+ * here. Keys come from the environment or from a file that only the user can read, and go nowhere
+ * but into the gateway's sealed file (I1); no message here ever holds one.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "base/yaml.h"
 #include "orchestrator/config/store.h"
 
+/* Names of providers; more than these exist nowhere, and the list is for messages and defaults. */
 struct names {
 	const char *list[128];
 	size_t n;
@@ -73,6 +75,7 @@ static int unknown_provider(const struct settings *s, const char *name, struct e
 		       name, buf_str(&list));
 }
 
+/* A field as it stands, mappings and numbers too; configuration wins over the built-in table. */
 static void copy(struct json_object *to, const struct settings *s, const char *provider,
 		 const char *name)
 {
@@ -121,7 +124,10 @@ int settings_provider(const struct settings *s, const char *name, struct json_ob
 
 /* ---- keys ---- */
 
-/* The key file's entry; NULL without err if there is no file or no entry. */
+/* The mode is an error and not a warning: a key that others could read should be changed, and the
+ * user should learn of it before it is used again.
+ *
+ * The key file's entry; NULL without err if there is no file or no entry. */
 static char *key_from_file(const char *provider, const char *path, struct err *err)
 {
 	struct yaml_doc *doc;
@@ -182,7 +188,8 @@ static bool key_file_refused(struct err *err)
 	return failure.code != ERR_NONE;
 }
 
-/* With one key set and no model named: that provider's sensible model. */
+/* With one key set and no model named: that provider's sensible model. With several, guessing would
+ * send the user's code to a company that he did not name. */
 static int default_model(const struct settings *s, char **ret_provider, char **ret_name,
 			 struct err *err)
 {

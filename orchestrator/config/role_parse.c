@@ -4,7 +4,9 @@
  * Two forms exist: our own, in which an unknown key or a wrong type is an error with its line, and
  * the .claude/agents files that are found in the wild, in which it is a note. What a file says
  * about rights is never read as more than it says: an unknown tool is no tool, a list of unknown
- * tools is an empty list, and what is not plainly true is false.
+ * tools is an empty list, and what is not plainly true is false. The one exception is a limit
+ * within a tool ("Bash(git:*)"): such rules come in a later issue; until then the whole tool is
+ * given and a note says so, since a role without its shell would be of no use at all.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +42,7 @@ struct parser {
 	size_t n_notes, n_tools;
 };
 
+/* For the user, shown once when the agent starts. */
 static void add_note(struct parser *p, const char *what, const char *subject)
 {
 	struct role *role = p->role;
@@ -96,6 +99,7 @@ static void add_tool(struct parser *p, const char *name)
 	role->tools[p->n_tools] = NULL;
 }
 
+/* Names of both worlds are taken in both forms, whatever their case. */
 static int take_tool(struct parser *p, const char *word, struct err *err)
 {
 	const char *limit = strchr(word, '('); /* Bash(git:*) */
@@ -169,6 +173,7 @@ static int take_tools(struct parser *p, struct json_object *value, struct err *e
 
 /* ---- fields ---- */
 
+/* Absent and null are the same: the field keeps what it has. */
 static int take_string(struct parser *p, const char *key, char **to, struct err *err)
 {
 	struct json_object *value = json_get(yaml_root(p->doc), key);
@@ -182,6 +187,7 @@ static int take_string(struct parser *p, const char *key, char **to, struct err 
 	return 0;
 }
 
+/* Keys that we do not know: a typing error in our form, another tool's setting in the other. */
 static int check_keys(struct parser *p, struct err *err)
 {
 	struct json_object *root = yaml_root(p->doc);
@@ -242,6 +248,7 @@ static int take_model(struct parser *p, struct err *err)
 	return 0;
 }
 
+/* `pointer` is the field's place for the message, without its first slash. */
 static int take_number(struct parser *p, struct json_object *from, const char *pointer,
 		       const char *key, int64_t *to, struct err *err)
 {
@@ -265,6 +272,7 @@ static int take_mapping(struct parser *p, const char *key, struct json_object **
 	return 0;
 }
 
+/* `context:` is kept whole for the parts that read more of it. */
 static int take_limits(struct parser *p, struct err *err)
 {
 	struct json_object *root = yaml_root(p->doc);

@@ -4,6 +4,8 @@
  * A project's folders come first, so a repository can bring the roles that fit it; what such a role
  * gets is bounded by the user's settings all the same. A role file of a project is read only if it
  * really lies in the project: a link to elsewhere would send somebody's private file to a model.
+ * The user's own .claude/agents come after the project's, as the tools do that they were written
+ * for.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +22,7 @@
 
 #define ROLE_FILE_MAX (256 << 10)
 
+/* Both sides resolved: the project may itself be reached through a link. */
 static bool lies_in(const char *folder, const char *path)
 {
 	AUTO_FREE char *top = realpath(folder, NULL);
@@ -59,6 +62,7 @@ static int load_builtin(const char *name, struct role **ret, struct err *err)
 	return 0;
 }
 
+/* Names the nearest built-in role: those of folders are the user's own words. */
 static int no_such_role(const char *name, struct err *err)
 {
 	const char *names[64];

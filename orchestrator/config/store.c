@@ -1,5 +1,13 @@
 /*
  * store.c - option values: type checks, strength of layers, typed getters. Runs in the parent.
+ *
+ * Each value remembers the layer that set it (M5): stronger ones override, weaker ones are checked
+ * and dropped, so the order in which layers are read does not matter. Lists are the union of all.
+ * A value that is out of range is an error in every layer, also where a stronger one hides it: it
+ * would come to light on the day on which the stronger one goes.
+ *
+ * Limits that the user set for himself (money, tokens, time) can be lowered by a project's file and
+ * not raised: whoever wrote the repository does not pay.
  */
 #include "orchestrator/config/store.h"
 
@@ -8,6 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -53,6 +62,13 @@ bool option_names_paths(const struct option *option)
 }
 
 /* ---- setting ---- */
+
+/* Limits of the user's purse. Rounds and agents are the work's shape, which a project may know
+ * better. */
+static bool is_limit(const struct option *o)
+{
+	return o->id == OPT_MAX_COST || o->id == OPT_MAX_TOKENS || o->id == OPT_TIME_LIMIT;
+}
 
 /* Makes the value this layer's, unless a stronger one has it. */
 static bool claim(struct value *v, enum layer layer, const char *where)
@@ -107,6 +123,7 @@ static int parse_money(const char *text, double *ret)
 	return 0;
 }
 
+/* All numbers are kept as doubles, which is exact up to NUMBER_MAX. */
 static int parse_number(const struct option *o, const char *text, double *ret)
 {
 	int64_t n = 0;
@@ -147,6 +164,14 @@ static int set_number(struct value *v, const struct option *o, const char *text,
 		return err_set(err, ERR_USAGE, "%s: '%s' must be at most %s, not '%s'", where,
 			       o->name, bound_text(o, o->max > 0 ? o->max : NUMBER_MAX, bound),
 			       text);
+	bool project = layer == LAYER_PROJECT || layer == LAYER_PROJECT_LOCAL;
+	if (project && is_limit(o) && v->ceiling > 0 && number > v->ceiling) {
+		log_warn("%s: '%s' is ignored: a project may only lower the user's limit", where,
+			 o->name);
+		return 0;
+	}
+	if (layer == LAYER_USER)
+		v->ceiling = number;
 	if (claim(v, layer, where))
 		v->number = number;
 	return 0;
@@ -167,6 +192,7 @@ static bool is_choice(const char *choices, const char *text)
 	}
 }
 
+/* The empty text is no choice, also where the default is none. */
 static int set_choice(struct value *v, const struct option *o, const char *text, enum layer layer,
 		      const char *where, struct err *err)
 {
@@ -182,6 +208,7 @@ static int set_choice(struct value *v, const struct option *o, const char *text,
 	return 0;
 }
 
+/* For --flag=TEXT and the environment; what is neither yes nor no is an error. */
 static int parse_flag(const char *text, bool *ret)
 {
 	static const char *const yes[] = {"1", "true", "yes", "on"};

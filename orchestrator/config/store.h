@@ -22,9 +22,10 @@ struct value {
 	bool set;
 	char *origin;
 	bool flag;
-	double number; /* COUNT, DURATION (ms), MONEY, PERCENT */
-	char *text;    /* STRING, PATH, CHOICE */
-	char **list;   /* LIST, NULL-terminated */
+	double number;	/* COUNT, DURATION (ms), MONEY, PERCENT */
+	double ceiling; /* what the user's file says; 0: nothing */
+	char *text;	/* STRING, PATH, CHOICE */
+	char **list;	/* LIST, NULL-terminated */
 	size_t n_list;
 };
 

@@ -1,8 +1,9 @@
 /*
  * trust.c - which project files the user trusts, as they stood when he said so (M5).
  *
- * The record is a copy of the file in the user's state folder, compared byte for byte: trust never
- * outlives an edit, and no hash can be fooled.
+ * A setup command runs with the user's rights in a box, and a pull can change it: so trust is given
+ * to content, not to a path or a repository. The record is a copy of the file in the user's state
+ * folder, compared byte for byte: trust never outlives an edit, and no hash can be fooled.
  */
 #include <fcntl.h>
 #include <stdlib.h>

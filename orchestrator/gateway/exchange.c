@@ -325,8 +325,13 @@ static void on_done(void *arg, const struct transfer_result *r)
 	/* Any answer, also a refusal, shows that the host exists. */
 	x->provider->reached |= r->status > 0;
 	note_connection(x, r);
+	/* The server's word on this refusal outranks its windows, whose reset may mean "full
+	 * again". */
+	int64_t longest = host->settings->max_sleep_ms;
+	if (!j.ok && j.asked_ms >= 0)
+		longest = MIN(longest, j.asked_ms);
 	admission_learn(host->admission, x->ticket.lane, &r->limits, r->hints.server_date,
-			clock_wall_ms(), now, host->settings->max_sleep_ms);
+			clock_wall_ms(), now, longest);
 	admission_done(host->admission, &x->ticket, j.ok, j.v.congestion, now);
 	struct transfer *done = take_ptr(x->transfer);
 	if (j.ok)

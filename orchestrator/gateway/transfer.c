@@ -135,6 +135,8 @@ void transfer_finished(void *transfer, int code)
 	bool ours = code == CURLE_WRITE_ERROR && (t->r.watch.failed || t->r.fault != FAULT_NONE);
 	if (code != CURLE_OK && !ours) {
 		const char *text = *t->errors ? t->errors : curl_easy_strerror((CURLcode)code);
+		if (code == CURLE_SEND_FAIL_REWIND)
+			text = "the server closed the idle connection";
 		describe(t, fault_of(t, (CURLcode)code), text);
 		t->r.stale = code == CURLE_SEND_FAIL_REWIND || code == CURLE_ABORTED_BY_CALLBACK;
 	}

@@ -2,7 +2,12 @@
  * findings.c - taking, checking and merging findings. Pure; runs in the parent.
  *
  * What a reviewer says is data (I12): a place outside its shard is dropped with a note, an unknown
- * severity becomes medium with a note, and texts are bounded.
+ * severity becomes medium with a note, and texts are bounded and printable. Dropping is told and
+ * never silent, since a dropped finding may have been the one that mattered.
+ *
+ * Merging is by rule, not by a model: the same input gives the same list, and it costs nothing. Two
+ * reviewers rarely name the same line for one defect, hence the distance; and they name it in other
+ * words, hence either the category or half of the words.
  */
 #include "orchestrator/review/review.h"
 
@@ -53,6 +58,7 @@ static char *clean(const char *text)
 	return result ? result : mem_strdup("");
 }
 
+/* The reviewer saw these lines and no others; what it says of the rest it did not check. */
 static bool within_shard(const struct shard *shard, const char *file, int64_t line)
 {
 	for (size_t i = 0; i < shard->n_ranges; i++) {
@@ -63,6 +69,7 @@ static bool within_shard(const struct shard *shard, const char *file, int64_t li
 	return false;
 }
 
+/* One entry of the list; anything but an object has no file and is dropped like a wrong place. */
 static void take_one(struct findings *f, struct json_object *item, const struct shard *shard,
 		     const char *agent)
 {
@@ -135,6 +142,7 @@ static bool next_word(const char **p, char *out, size_t size)
 	}
 }
 
+/* Does text, up to end if that is given, hold the word? */
 static bool has_word(const char *text, const char *end, const char *word)
 {
 	char other[64];
@@ -237,6 +245,7 @@ static void merge_into(struct finding *a, struct finding *b)
 	finding_free(b);
 }
 
+/* A total order, so that reports of equal findings are equal byte for byte. */
 static int by_weight(const void *x, const void *y)
 {
 	const struct finding *a = x, *b = y;
@@ -287,6 +296,7 @@ void finding_task(const struct finding *finding, struct buf *out)
 	json_write_pretty(out, doc);
 }
 
+/* Anything but the two clear words leaves the finding standing, marked as uncertain. */
 void finding_verdict(struct finding *finding, struct json_object *data, const char *verifier)
 {
 	const char *verdict = json_str(data, "verdict", "");

@@ -63,6 +63,7 @@ static void add_fenced(struct buf *out, const char *text)
 	buf_addc(out, '\n');
 }
 
+/* Claim, evidence, suggestion, and who says so: a reader can judge without the files. */
 static void add_finding(struct buf *out, const struct finding *f)
 {
 	buf_addf(out, "### %d. %s: ", f->id, severity_name(f->severity));
@@ -111,6 +112,7 @@ static size_t count_verdict(const struct findings *f, enum verdict v)
 	return n;
 }
 
+/* Refuted findings stay in the report, apart: a verifier can be wrong too. */
 void findings_markdown(const struct findings *f, const struct review_summary *s, struct buf *out)
 {
 	size_t refuted = count_verdict(f, VERDICT_REFUTED);
@@ -138,6 +140,7 @@ void findings_markdown(const struct findings *f, const struct review_summary *s,
 
 /* ---- JSON ---- */
 
+/* Absent texts are left out; the file's name stands as it is, JSON can hold it. */
 static struct json_object *finding_json(const struct finding *f)
 {
 	struct json_object *doc = json_object_new_object();
@@ -185,6 +188,7 @@ struct json_object *findings_json(const struct findings *f, const struct review_
 
 /* ---- SARIF ---- */
 
+/* SARIF knows three levels; our own severity goes into the properties. */
 static const char *sarif_level(enum severity s)
 {
 	return s >= SEVERITY_HIGH ? "error" : s == SEVERITY_MEDIUM ? "warning" : "note";
@@ -237,6 +241,7 @@ static struct json_object *text_object(const char *text)
 	return doc;
 }
 
+/* The base is the root of the sources, wherever the reader has them. */
 static struct json_object *sarif_location(const struct finding *f)
 {
 	struct json_object *location = json_object_new_object();
@@ -256,6 +261,7 @@ static struct json_object *sarif_location(const struct finding *f)
 	return location;
 }
 
+/* A message may not be empty: viewers show nothing else. */
 static struct json_object *sarif_result(const struct finding *f, const char *rule)
 {
 	struct json_object *doc = json_object_new_object();
@@ -276,6 +282,7 @@ static struct json_object *sarif_result(const struct finding *f, const char *rul
 	return doc;
 }
 
+/* Each rule once (the schema wants unique items); the first category's words describe it. */
 static void add_rule(struct json_object *rules, const char *id, const char *category)
 {
 	for (size_t i = 0; i < json_len(rules); i++) {

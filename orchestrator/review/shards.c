@@ -27,6 +27,7 @@ struct builder {
 	size_t cap_files, cap_ranges;
 };
 
+/* Ends the shard in hand, if there is anything in it. */
 static void builder_flush(struct builder *b)
 {
 	if (b->patch.len == 0)
@@ -40,6 +41,7 @@ static void builder_flush(struct builder *b)
 	b->cap_files = b->cap_ranges = 0;
 }
 
+/* Hunks of one file come in a row, so the last name is enough to compare with. */
 static void builder_add_file(struct builder *b, const char *path)
 {
 	struct shard *s = &b->current;
@@ -129,6 +131,7 @@ static bool hunk_next(const char **p, const char *end, struct hunk *ret)
 	return true;
 }
 
+/* A hunk that only deletes has the place of its line, which may be 0. */
 static void add_hunk(struct builder *b, const char *path, const struct hunk *h)
 {
 	buf_add(&b->patch, h->text, h->len);
@@ -149,6 +152,8 @@ struct place {
 	int64_t old_line, new_line;
 };
 
+/* Takes lines while they fit, one at least. Where the next run begins is known from the last ten,
+ * kept in a ring; short runs do not overlap, or they would not get on. */
 static void run_take(const char *p, const char *end, int64_t old_line, int64_t new_line,
 		     size_t room, struct run *ret)
 {
@@ -211,6 +216,7 @@ static void add_cut_hunk(struct builder *b, const char *path, const char *header
 
 /* ---- files ---- */
 
+/* Each shard repeats the file's header, or its reader would not know which file it reads. */
 static void add_large_file(struct builder *b, const char *path, const char *patch, size_t n)
 {
 	const char *p = patch, *end = patch + n;
@@ -250,6 +256,7 @@ static void add_whole_file(struct builder *b, const char *path, const char *patc
 		builder_add_range(b, path, h.new_first, h.new_first + MAX(h.new_count, 1) - 1);
 }
 
+/* Named to the user and in every report: nothing is left out in silence. */
 static void skip_file(struct shards *out, const char *path, const char *why)
 {
 	out->skipped = mem_array(out->skipped, out->n_skipped + 1, sizeof(*out->skipped));

@@ -89,6 +89,7 @@ static void add_line(struct buf *out, const struct buf *line, int columns)
 	buf_adds(out, "\033[K\n");
 }
 
+/* Four or five characters whatever the number: the columns must not move. */
 static void human_count(int64_t n, char *out, size_t size)
 {
 	if (n < 10000)
@@ -99,6 +100,7 @@ static void human_count(int64_t n, char *out, size_t size)
 		snprintf(out, size, "%.1fM", (double)n / 1e6);
 }
 
+/* Whole seconds; a clock that was set back gives 0. */
 static void human_time(int64_t ms, char *out, size_t size)
 {
 	clock_human(MAX((int64_t)0, ms) / 1000 * 1000, out, size);
@@ -121,6 +123,7 @@ static void agent_line(const struct display_agent *a, int64_t now_ms, struct buf
 		 output, a->cost, took, a->action);
 }
 
+/* The run as a whole; times are differences of wall clocks, which is all that records have. */
 static void head_line(const struct display *v, int64_t now_ms, struct buf *out)
 {
 	char took[24];

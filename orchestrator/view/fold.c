@@ -36,6 +36,7 @@ static void copy_text(char *to, size_t size, const char *text)
 	buf_release(&out);
 }
 
+/* Names are compared as they are shown, so a long one does not become a new agent each time. */
 static struct display_agent *agent_of(struct display *v, const char *name)
 {
 	char shown[sizeof(v->agents->name)];
@@ -57,6 +58,7 @@ static struct display_agent *agent_of(struct display *v, const char *name)
 static void say(struct buf *line, const struct display_agent *a, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The raw text of a plain line; control characters go at the end, in display_fold. */
 static void say(struct buf *line, const struct display_agent *a, const char *fmt, ...)
 {
 	va_list ap;
@@ -76,6 +78,7 @@ static void on_spawned(struct display_agent *a, struct json_object *r, struct bu
 	say(line, a, "%s started", a->role);
 }
 
+/* Rounds and context change too often for a line of their own. */
 static void on_round(struct display_agent *a, struct json_object *data)
 {
 	a->round = json_i64(data, "round", a->round);
@@ -110,6 +113,7 @@ static void on_ended(struct display *v, struct display_agent *a, struct json_obj
 	    (long long)json_i64(r, "rounds", a->round), *reason ? ": " : "", reason);
 }
 
+/* Tokens are shown as they are billed, cached ones too; the run's total is the parent's sum. */
 static void on_settled(struct display *v, struct display_agent *a, struct json_object *r)
 {
 	a->input += json_i64(r, "fresh", 0) + json_i64(r, "cache_read", 0) +
@@ -119,6 +123,7 @@ static void on_settled(struct display *v, struct display_agent *a, struct json_o
 	v->cost = json_double(r, "total_cost", v->cost);
 }
 
+/* Records that are not named here change nothing: later versions will write more of them. */
 static void fold_agent(struct display *v, const char *type, struct json_object *r, struct buf *line)
 {
 	struct display_agent *a = agent_of(v, json_str(r, "agent", "?"));

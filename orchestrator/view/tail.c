@@ -1,5 +1,9 @@
 /*
  * tail.c - see tail.h. A half-written line waits for its end.
+ *
+ * The parent writes whole batches of lines in one write, but a reader can still see the first part
+ * of one; and after a crash the last line may never end. No watch of the file is set up: the parent
+ * pokes the view when there is news.
  */
 #include "orchestrator/view/tail.h"
 
