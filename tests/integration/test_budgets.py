@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Budgets (I11): cost, tokens, time and rounds end a run with exit status 4, a report, and the work kept."""
+import json
+import os
+
+from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
+
+WORK = "echo {n} >{n}.txt; git add -A; git commit -q -m 'Step {n}'"
+
+
+def busy(world, *options, status, turns=40, extra=""):
+    """An agent that would go on for ever, one commit a round."""
+    world.repository()
+    world.before = fingerprint(world.repo)
+    rules = in_turn(*[answer(shell(WORK.format(n=n)), **({"text": extra} if extra else {})) for n in range(turns)])
+    # Asked for a last report, it gives one.
+    rules.insert(0, {"match": {"last_message": "(?i)report (tool )?now|call the report tool", "turn": "1.."}, "answer": answer(report("What there is."))})
+    done = world.baton("run", "go on for ever", "--model", f"rehearsal:{world.scenario(rules)}", *options, status=status)
+    return done, world.run()
+
+
+def ended_well(world, done, run, word):
+    last = run.last("run.finished")
+    equal((last["status"], last["exit_status"]), ("budget", 4), "status", done)
+    check(word in (last["reason"] or "") or word in json.dumps(run.agents()["a1"]), f"no reason with '{word}'", last, run.agents()["a1"])
+    check(os.path.exists(run.dir + "/report.md"), "no report")
+    check(world.git("log", "--format=%s", f"main..{run.branch()}").startswith("Step "), "the work is not on the branch", done)
+    unchanged(world, world.before)
+    world.no_strays(5)
+
+
+@test
+def max_rounds_ends_the_run(world):
+    done, run = busy(world, "--max-rounds", "4", status=4)
+    ended_well(world, done, run, "round")
+    check(run.agents()["a1"]["rounds"] <= 6, "rounds", run.agents()["a1"])
+
+
+@test
+def max_tokens_is_never_exceeded(world):
+    done, run = busy(world, "--max-tokens", "60000", status=4)
+    ended_well(world, done, run, "token")
+    used = run.report()["usage"]
+    total = used["fresh"] + used["cache_read"] + used["cache_write"] + used["output"]
+    check(total <= 60000, "more tokens than allowed", used)
+    check(total > 20000, "it stopped far too early", used)
+
+
+@test
+def max_cost_is_never_exceeded(world):
+    done, run = busy(world, "--max-cost", "0.30", status=4)
+    ended_well(world, done, run, "cost")
+    cost = run.report()["usage"]["cost"]
+    check(0 < cost <= 0.30, "cost", cost)
+    check(abs(sum(r["cost"] for r in run.records("call.settled")) - cost) < 1e-4, "sum of the calls", cost)
+
+
+@test
+def too_small_a_budget_makes_no_call(world):
+    done, run = busy(world, "--max-cost", "0.0001", status=4)
+    equal(run.report()["usage"]["calls"], 0, "calls", done)
+    equal(run.last("run.finished")["status"], "budget", "status")
+
+
+@test
+def time_limit_ends_a_model_call(world):
+    world.repository()
+    scenario = world.scenario([{"match": {"turn": 0}, "answer": answer(shell("echo x >x.txt"))},
+                               {"match": {"turn": 1}, "fault": {"delay_ms": 600000}, "answer": answer(report())}])
+    world.baton("run", "wait", "--model", f"rehearsal:{scenario}", "--time-limit", "2s", status=4)
+    run = world.run()
+    equal(run.last("run.finished")["status"], "budget", "status")
+    check(run.last("run.finished")["duration_ms"] < 15000, "it took too long", run.last("run.finished"))
+    check(os.path.exists(run.worktree() + "/x.txt") or world.git("show", f"{run.branch()}:x.txt", status=None) == "x", "the work is gone")
+    world.no_strays(5)
+
+
+@test
+def time_limit_ends_a_tool(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("mkfifo f; read -r x <>f", timeout_ms=600000)), answer(report())))
+    world.baton("run", "wait", "--model", f"rehearsal:{scenario}", "--time-limit", "2s", status=4)
+    world.no_strays(5)
+
+
+@test
+def time_limit_holds_in_a_rate_limit(world):
+    world.repository()
+    scenario = world.scenario([{"match": {"turn": 0}, "fault": {"status": 429, "headers": {"retry-after": "60"}}}])
+    world.baton("run", "wait", "--model", f"rehearsal:{scenario}", "--time-limit", "2s", status=4)
+
+
+@test
+def a_model_without_prices_refuses_max_cost(world):
+    world.repository()
+    world.provider("http://127.0.0.1:9")
+    done = world.baton("run", "x", "--model", "fake/unheard-of", "--window", "100k", "--max-cost", "1", status=2)
+    check("price" in done.err and "max-tokens" in done.err, "the message says what to do instead", done)
+    equal(world.runs(), [], "runs")
+
+
+@test
+def an_unknown_model_needs_a_window(world):
+    world.repository()
+    world.provider("http://127.0.0.1:9")
+    done = world.baton("run", "x", "--model", "fake/unheard-of", status=2)
+    check("--window" in done.err and "unheard-of" in done.err, "the message", done)
+    server = world.server(in_turn(answer(report())))
+    world.provider(server.url)
+    world.baton("run", "x", "--model", "fake/unheard-of", "--window", "100k")
+
+
+@test
+def a_budget_holds_for_all_agents_of_a_review_together(world):
+    world.repository({f"f{n}.txt": "one\n" for n in range(12)})
+    for n in range(12):
+        world.write(f"{world.repo}/f{n}.txt", "one\n" + f"{n} a line that is long enough to fill its part\n" * 40)
+    world.git("commit", "-q", "-a", "-m", "Two")
+    scenario = world.scenario(in_turn(answer({"name": "read", "input": {"path": "f1.txt"}}), answer(report())))
+    done = world.baton("review", "HEAD~1..HEAD", "--agents", "6", "--max-tokens", "40k", "--model", f"rehearsal:{scenario}", status=4)
+    run = world.run()
+    used = run.report()["usage"]
+    check(used["fresh"] + used["cache_read"] + used["cache_write"] + used["output"] <= 40000, "tokens", used)
+    check(any(a["status"] == "done" for a in run.agents().values()), "no agent could finish", done)
+    world.no_strays(5)
+
+
+@test
+def usage_is_split_and_adds_up(world):
+    done, run = busy(world, "--max-rounds", "4", status=4)
+    settled = run.records("call.settled")
+    used = run.report()["usage"]
+    for kind in ("fresh", "cache_read", "cache_write", "output"):
+        equal(sum(r[kind] for r in settled), used[kind], kind, done)
+    equal(len(settled), used["calls"], "calls")
+    check(used["cache_read"] > 0, "nothing was read from the cache", used)
+
+
+def thirty_rounds(world, model, server, *options):
+    """Shares of the input in a run of thirty rounds, as the server counted them."""
+    before = server.stats()["cache"]
+    world.baton("run", "read it all", "--model", model, *options)
+    stats = server.stats()
+    equal(stats["n_violations"], 0, f"violations ({model})", stats["violations"])
+    equal(world.run().agents()["a1"]["rounds"], 30, "rounds")
+    read, write, fresh = (stats["cache"][k] - before[k] for k in ("read", "write", "fresh"))
+    share = read / (read + write + fresh)
+    print(f"{model}: {100 * share:.1f} % of {read + write + fresh} input tokens were read from the cache")
+    check(share >= 0.9, f"cache share ({model}), of read, written, fresh:", read, write, fresh)
+
+
+def readable_server(world):
+    world.repository({f"f{n}.txt": "some words in a line\n" * 30 for n in range(30)})
+    return world.server(in_turn(*[answer({"name": "read", "input": {"path": f"f{n}.txt"}}) for n in range(29)], answer(report())),
+                        "--log", world.path("log"), "--log-bodies")
+
+
+@test
+def a_long_run_reads_its_input_from_the_cache(world):
+    """Thirty rounds: at least 90 % of the input is cache read, with at most 4 markers (H17)."""
+    server = readable_server(world)
+    world.env.update(ANTHROPIC_API_KEY="k", ANTHROPIC_BASE_URL=server.url, OPENAI_API_KEY="k", OPENAI_BASE_URL=server.url + "/v1")
+    thirty_rounds(world, "anthropic/claude-opus-5", server)
+    thirty_rounds(world, "openai/gpt-5.5", server)
+    markers = [json.loads(line).get("body", "").count('"cache_control"') for line in world.read("log").splitlines()]
+    check(max(markers) <= 4, "more than 4 cache markers", markers)
+    check(max(markers) >= 2, "no markers were seen (the test looks at nothing)", markers)
+
+
+@test
+def a_provider_of_ones_own_is_cached_too(world):
+    server = readable_server(world)
+    for api in ("openai", "anthropic"):
+        world.provider(server.url, api)
+        thirty_rounds(world, "fake/m", server, "--window", "200k")
+
+
+main()
