@@ -5,8 +5,8 @@
  * the .claude/agents files that are found in the wild, in which it is a note. What a file says
  * about rights is never read as more than it says: an unknown tool is no tool, a list of unknown
  * tools is an empty list, and what is not plainly true is false. The one exception is a limit
- * within a tool ("Bash(git:*)"): such rules come in a later issue; until then the whole tool is
- * given and a note says so, since a role without its shell would be of no use at all.
+ * within a tool ("Bash(git:*)"), which nothing enforces: the whole tool is given and a note says
+ * so, since a role without its shell would be of no use at all.
  */
 #include <stdio.h>
 #include <string.h>

@@ -165,13 +165,15 @@ static int set_number(struct value *v, const struct option *o, const char *text,
 			       o->name, bound_text(o, o->max > 0 ? o->max : NUMBER_MAX, bound),
 			       text);
 	bool project = layer == LAYER_PROJECT || layer == LAYER_PROJECT_LOCAL;
-	if (project && is_limit(o) && v->ceiling > 0 && number > v->ceiling) {
+	if (project && is_limit(o) && v->has_ceiling && number > v->ceiling) {
 		log_warn("%s: '%s' is ignored: a project may only lower the user's limit", where,
 			 o->name);
 		return 0;
 	}
-	if (layer == LAYER_USER)
+	if (layer == LAYER_USER) {
 		v->ceiling = number;
+		v->has_ceiling = true;
+	}
 	if (claim(v, layer, where))
 		v->number = number;
 	return 0;

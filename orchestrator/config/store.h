@@ -22,8 +22,9 @@ struct value {
 	bool set;
 	char *origin;
 	bool flag;
-	double number;	/* COUNT, DURATION (ms), MONEY, PERCENT */
-	double ceiling; /* what the user's file says; 0: nothing */
+	double number; /* COUNT, DURATION (ms), MONEY, PERCENT */
+	bool has_ceiling;
+	double ceiling; /* what the user's own file says */
 	char *text;	/* STRING, PATH, CHOICE */
 	char **list;	/* LIST, NULL-terminated */
 	size_t n_list;

@@ -50,6 +50,16 @@ static void check_lines(const struct yaml_doc *doc, struct json_object *value, c
 	}
 }
 
+/* A bare carriage return ends a line too, as YAML has it. */
+static int count_lines(const char *text, size_t n)
+{
+	int lines = 1;
+
+	for (size_t i = 0; i < n; i++)
+		lines += text[i] == '\n' || text[i] == '\r';
+	return lines;
+}
+
 static void read_yaml(const char *text, size_t n)
 {
 	struct yaml_doc *doc = NULL;
@@ -62,7 +72,7 @@ static void read_yaml(const char *text, size_t n)
 		return;
 	}
 	if (yaml_root(doc))
-		check_lines(doc, yaml_root(doc), "", (int)text_count_lines(text, n) + 1);
+		check_lines(doc, yaml_root(doc), "", count_lines(text, n));
 	json_write(&json, yaml_root(doc));
 	need(json_parse(json.data, json.len, &again, NULL) == 0);
 	yaml_free(doc);

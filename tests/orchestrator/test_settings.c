@@ -246,6 +246,35 @@ static void test_flags_and_numbers_of_layers(void **state)
 	settings_free(s);
 }
 
+/* M5, I11: a project lowers the user's limits of money, tokens and time, and does not raise them.
+ */
+static void test_projects_only_lower_limits(void **state)
+{
+	rig_write(state, "config/baton/config.yaml",
+		  "max-cost: 5\nmax-tokens: 10000\ntime-limit: 1h\nmax-rounds: 5\n");
+	rig_write(state, "project/.baton/config.yaml",
+		  "max-cost: 3\nmax-tokens: 20000\ntime-limit: 2h\nmax-rounds: 50\n");
+	rig_write(state, "project/.baton/config.local.yaml", "max-cost: 1000\n");
+	struct settings *s = none(state);
+
+	assert_true(settings_double(s, OPT_MAX_COST) == 3);
+	assert_int_equal(settings_i64(s, OPT_MAX_TOKENS), 10000);
+	assert_int_equal(settings_i64(s, OPT_TIME_LIMIT), 3600000);
+	assert_int_equal(settings_i64(s, OPT_MAX_ROUNDS), 50);
+	settings_free(s);
+	s = must(state, WORDS("--max-cost", "1000")); /* he himself may */
+	assert_true(settings_double(s, OPT_MAX_COST) == 1000);
+	settings_free(s);
+	rig_write(state, "config/baton/config.yaml", "max-cost: 0\n");
+	s = none(state);
+	assert_true(settings_double(s, OPT_MAX_COST) == 0);
+	settings_free(s);
+	rig_write(state, "config/baton/config.yaml", "");
+	s = none(state);
+	assert_true(settings_double(s, OPT_MAX_COST) == 1000);
+	settings_free(s);
+}
+
 /* M5: lists are merged without duplicates. */
 static void test_lists_are_merged(void **state)
 {
@@ -429,6 +458,7 @@ int main(void)
 		rig_test(test_option_table),
 		rig_test(test_strength_of_layers),
 		rig_test(test_flags_and_numbers_of_layers),
+		rig_test(test_projects_only_lower_limits),
 		rig_test(test_lists_are_merged),
 		rig_test(test_environment_is_checked),
 		rig_test(test_wrong_files),
