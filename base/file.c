@@ -237,9 +237,16 @@ static char *program_in(const char *dir, const char *sub, const char *name)
 static char *program_below(const char *dir, const char *name)
 {
 	static const char *const subs[] = {
-		"",	     "orchestrator", "orchestrator/gateway",
-		"agent",     "worktrees",    "worktrees/box",
-		"rehearsal", "gateway",	     "box",
+		"",
+		"orchestrator",
+		"orchestrator/gateway",
+		"agent",
+		"worktrees",
+		"worktrees/box",
+		"rehearsal",
+		"gateway",
+		"box",
+		"agent/image",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(subs); i++) {
 		char *path = program_in(dir, subs[i], name);

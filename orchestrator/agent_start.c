@@ -234,7 +234,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_str(doc, "brief", agent->brief ? agent->brief : "");
 	json_set(doc, "instructions", json_object_get(run->instructions));
 	json_set(doc, "environment", document_environment(agent));
-	json_set(doc, "model", model_to_json(run->model));
+	json_set(doc, "model", model_to_json(agent->model));
 	json_set(doc, "dirs", document_dirs(agent));
 	AUTO_FREE char *git_file =
 		agent->git_dir ? mem_printf("gitdir: %s\n", agent->git_dir) : NULL;

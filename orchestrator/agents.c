@@ -21,6 +21,7 @@
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/run.h"
+#include "orchestrator/run_open.h"
 
 #define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
 #define TERM_GRACE_MS	3000  /* from TERM to KILL */
@@ -66,14 +67,21 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 {
 	struct agent_pool *pool = &run->agents;
 	struct role *role;
+	struct model *own_model = NULL;
 
 	if (role_load(spec->role, run->toplevel, &role, err) < 0)
 		return NULL;
+	if (role->model && run_role_model(run, role->model, &own_model, err) < 0) {
+		role_free(role);
+		return NULL;
+	}
 	struct agent_record *agent = mem_alloc(sizeof(*agent));
 	agent->run = run;
 	agent->number = (int)pool->count + 1;
 	agent->generation = 1;
 	agent->role = role;
+	agent->own_model = own_model;
+	agent->model = own_model ? own_model : run->model;
 	snprintf(agent->name, sizeof(agent->name), "a%d", agent->number);
 	agent->task = mem_strdup(spec->task);
 	agent->task_of_user = spec->task_of_user;
@@ -375,6 +383,7 @@ static void agent_release(struct agent_record *agent)
 	if (agent->ev_deadline)
 		event_free(agent->ev_deadline);
 	role_free(agent->role);
+	model_free(agent->own_model);
 	free(agent);
 }
 

@@ -70,6 +70,8 @@ struct agent_record {
 	int64_t generation;
 	enum agent_state state;
 	struct role *role;
+	struct model *model;	 /* the run's, or own_model */
+	struct model *own_model; /* that the role names; NULL */
 	char *task, *brief, *view, *base;
 	bool task_of_user;
 	struct json_object *output_schema;

@@ -59,7 +59,7 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 		return;
 	}
 	int64_t output = call->bytes_down / (BYTES_PER_TOKEN * SSE_OVERHEAD) + 1;
-	run_budget_settle(&run->budget, &call->reservation, run->model, call->estimate, 0, 0,
+	run_budget_settle(&run->budget, &call->reservation, agent->model, call->estimate, 0, 0,
 			  output, true, &agent->usage);
 	journal_settled(agent, call->req, &before, true);
 }
@@ -71,7 +71,7 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	struct agent_call *call = call_by_req(agent, entry->req);
 	int64_t affordable = 0;
 
-	switch (run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+	switch (run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
 				   &call->reservation, &affordable)) {
 	case BUDGET_OK:
 		journal_add(run->journal, run->budget.max_cost >= 0 || run->budget.max_tokens > 0,
@@ -129,7 +129,7 @@ static int on_usage(struct agent_record *agent, const struct frame *frame, struc
 	if (!call)
 		return 0; /* settled by estimate already */
 	int64_t output = json_i64(h, "output", 0);
-	run_budget_settle(&run->budget, &call->reservation, run->model, json_i64(h, "input", 0),
+	run_budget_settle(&run->budget, &call->reservation, agent->model, json_i64(h, "input", 0),
 			  json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0), output,
 			  json_flag(h, "estimated", false), &agent->usage);
 	journal_settled(agent, call->req, &before, json_flag(h, "estimated", false));
@@ -192,7 +192,7 @@ static void call_again(struct agent_record *agent, struct call_entry *entry)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	if (!call->reservation.open &&
-	    run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+	    run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
 			       &call->reservation, &affordable) != BUDGET_OK) {
 		call_forget(agent, call);
 		call_relay_refuse(run->relay, entry, CALL_BUDGET, 0,
@@ -258,7 +258,7 @@ static void settle_dead_attempt(struct call_entry *entry, void *arg)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	/* If the budget does not cover it, the attempt is made all the same: at most one a call. */
-	run_budget_reserve(&run->budget, run->model, entry->estimate, entry->max_tokens,
+	run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
 			   &call->reservation, &affordable);
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/git_session.h"
 #include "orchestrator/runs.h"
@@ -60,27 +61,35 @@ static int clean_run(struct git_session *git, const struct past_run *run, bool f
 	return 0;
 }
 
-static bool is_named(const struct settings *s, const struct past_run *run)
+/* The run that a name or a unique prefix of one means, or -1 with err. */
+static long find_named(const struct past_run *runs, size_t n, const char *name, struct err *err)
 {
-	if (settings_n_args(s) == 0)
-		return true;
-	for (size_t i = 0; i < settings_n_args(s); i++) {
-		if (strcmp(settings_arg(s, i), run->id) == 0)
-			return true;
+	long found = -1;
+
+	for (size_t k = 0; k < n; k++) {
+		if (strcmp(runs[k].id, name) == 0)
+			return (long)k;
+		if (text_starts(runs[k].id, name))
+			found = found == -1 ? (long)k : -2;
 	}
-	return false;
+	if (found < 0)
+		return err_set(err, found == -2 ? ERR_USAGE : ERR_NOT_FOUND,
+			       "%s '%s'; see 'baton ls'",
+			       found == -2 ? "several runs start with" : "there is no run", name);
+	return found;
 }
 
-static int check_names(const struct settings *s, const struct past_run *runs, size_t n,
-		       struct err *err)
+/* Marks what is to be cleaned: the named ones, or all. */
+static int choose(const struct settings *s, const struct past_run *runs, size_t n, bool *chosen,
+		  struct err *err)
 {
+	for (size_t k = 0; k < n; k++)
+		chosen[k] = settings_n_args(s) == 0;
 	for (size_t i = 0; i < settings_n_args(s); i++) {
-		size_t k = 0;
-		while (k < n && strcmp(runs[k].id, settings_arg(s, i)) != 0)
-			k++;
-		if (k == n)
-			return err_set(err, ERR_NOT_FOUND, "there is no run '%s'; see 'baton ls'",
-				       settings_arg(s, i));
+		long k = find_named(runs, n, settings_arg(s, i), err);
+		if (k < 0)
+			return -1;
+		chosen[k] = true;
 	}
 	return 0;
 }
@@ -94,11 +103,12 @@ int cmd_clean(struct settings *s)
 
 	if (runs_list(s, &runs, &n, &err) < 0)
 		return command_fail(&err);
-	int rc = check_names(s, runs, n, &err);
+	AUTO_FREE bool *chosen = mem_alloc(n + 1);
+	int rc = choose(s, runs, n, chosen, &err);
 	if (rc == 0 && n > 0)
 		rc = git_session_open(runs[n - 1].toplevel, &git, &err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		if (is_named(s, &runs[i]))
+		if (chosen[i])
 			rc = clean_run(git, &runs[i], settings_flag(s, OPT_FORCE), &err);
 	}
 	git_session_close(git);

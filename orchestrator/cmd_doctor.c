@@ -66,6 +66,7 @@ int cmd_doctor(struct settings *s)
 {
 	struct box_facts facts;
 	struct utsname host;
+	const char *notes[BOX_NOTES_MAX];
 
 	box_probe(&facts);
 	if (settings_flag(s, OPT_JSON)) {
@@ -77,10 +78,9 @@ int cmd_doctor(struct settings *s)
 	printf("box          %s\n", level_text(facts.best));
 	printf("             Landlock ABI %d, seccomp %s, user namespaces %s\n", facts.landlock_abi,
 	       facts.seccomp ? "yes" : "no", facts.user_namespaces ? "yes" : "no");
-	if (facts.best == BOX_LANDLOCK || facts.best == BOX_PARTIAL)
-		puts("             not covered: modes, times and owners of files that you own "
-		     "(chmod, touch), "
-		     "and that files exist");
+	size_t n_notes = box_notes(&facts, notes);
+	for (size_t i = 0; i < n_notes; i++)
+		printf("             %s\n", notes[i]);
 	printf("cleaning up  killed agents and parents leave no process (subreaper); only killing "
 	       "warden, "
 	       "parent and agent in one moment can, as there is no pid namespace\n");

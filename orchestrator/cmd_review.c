@@ -31,7 +31,7 @@ struct review {
 	char *spec, *view, *title;
 	struct shards shards;
 	struct findings findings;
-	bool merged, budget;
+	bool merged, budget, unreachable;
 	size_t reviewers, verifiers, open;
 	char **lost;
 	size_t n_lost, cap_lost;
@@ -127,8 +127,8 @@ static void note_lost(struct review *review, const struct agent_record *agent,
 		buf_adds(&text, "; not reviewed:");
 	for (size_t i = 0; shard && i < shard->n_files; i++)
 		buf_addf(&text, " %s", shard->files[i]);
-	if (agent_exit_status(agent) == EXIT_BUDGET)
-		review->budget = true;
+	review->budget |= agent_exit_status(agent) == EXIT_BUDGET;
+	review->unreachable |= agent_exit_status(agent) == EXIT_UNREACHABLE;
 	MEM_GROW(review->lost, review->cap_lost, review->n_lost + 1);
 	review->lost[review->n_lost++] = buf_take(&text);
 }
@@ -261,6 +261,8 @@ static enum exit_status review_status(const struct review *review)
 		return EXIT_FINDINGS;
 	if (review->budget)
 		return EXIT_BUDGET;
+	if (review->unreachable)
+		return EXIT_UNREACHABLE;
 	return review->n_lost > 0 ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -92,7 +92,7 @@ static struct json_object *agent_json(struct agent_record *agent)
 	json_set_str(doc, "kept", agent->kept);
 	json_set(doc, "claimed", json_object_get(agent->report));
 	json_set(doc, "seen", json_object_get(agent->seen));
-	json_set(doc, "usage", usage_json(&agent->usage, agent->run->model->price.known));
+	json_set(doc, "usage", usage_json(&agent->usage, agent->model->price.known));
 	return doc;
 }
 

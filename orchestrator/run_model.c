@@ -82,9 +82,9 @@ static void set_default(struct json_object *row, const char *key, const char *va
 
 /* The configuration's overrides; a provider that the table does not know gets its api's plain
  * dialect, a rehearsal the prices that it is tried with. Caller puts it. */
-static struct json_object *model_overrides(const struct run *run)
+static struct json_object *model_overrides(const struct run *run, const char *name)
 {
-	AUTO_FREE char *full = mem_printf("%s/%s", run->provider, run->model_name);
+	AUTO_FREE char *full = mem_printf("%s/%s", run->provider, name);
 	const char *api = json_str(run->provider_json, "api", "openai");
 	AUTO_FREE char *dialect = mem_printf("%s-compatible", api);
 	struct json_object *all = NULL;
@@ -101,6 +101,45 @@ static struct json_object *model_overrides(const struct run *run)
 	set_default(row, "dialect", run->rehearsal ? api : dialect);
 	set_default(row, "cache", strcmp(api, "anthropic") == 0 ? "explicit" : "automatic");
 	return all;
+}
+
+static enum model_api api_of(const struct run *run)
+{
+	const char *api = json_str(run->provider_json, "api", "openai");
+
+	return strcmp(api, "anthropic") == 0 ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
+}
+
+int run_role_model(const struct run *run, const char *full_name, struct model **ret,
+		   struct err *err)
+{
+	const char *slash = strchr(full_name, '/');
+	size_t n = slash ? (size_t)(slash - full_name) : 0;
+	AUTO_JSON struct json_object *overrides = NULL;
+
+	*ret = NULL;
+	if (run->rehearsal)
+		return 0;
+	if (n == 0 || strlen(run->provider) != n || strncmp(full_name, run->provider, n) != 0)
+		return err_set(err, ERR_USAGE,
+			       "the role's model '%s' is not of this run's provider '%s': a run "
+			       "talks to one "
+			       "provider",
+			       full_name, run->provider);
+	overrides = model_overrides(run, slash + 1);
+	if (model_find(run->provider, slash + 1, overrides, ret, err) < 0)
+		return -1;
+	(*ret)->api = api_of(run);
+	if (!(*ret)->window)
+		(*ret)->window = settings_i64(run->settings, OPT_WINDOW);
+	if ((*ret)->window &&
+	    ((*ret)->price.known || settings_double(run->settings, OPT_MAX_COST) < 0))
+		return 0;
+	err_set(err, ERR_USAGE, "the role's model '%s' has no known %s: set it under 'models:'",
+		full_name, (*ret)->window ? "prices, which --max-cost needs" : "window");
+	model_free(*ret);
+	*ret = NULL;
+	return -1;
 }
 
 static int check_window(struct run *run, struct err *err)
@@ -141,11 +180,10 @@ int run_open_model(struct run *run, struct err *err)
 	else if (settings_provider(run->settings, run->provider, &run->provider_json, &key_env,
 				   err) < 0)
 		return -1;
-	overrides = model_overrides(run);
+	overrides = model_overrides(run, run->model_name);
 	if (model_find(run->provider, run->model_name, overrides, &run->model, err) < 0)
 		return -1;
-	const char *api = json_str(run->provider_json, "api", "openai");
-	run->model->api = strcmp(api, "anthropic") == 0 ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
+	run->model->api = api_of(run);
 	if (check_window(run, err) < 0 || check_price(run, err) < 0)
 		return -1;
 	return open_key(run, key_env, err);

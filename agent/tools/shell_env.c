@@ -80,6 +80,7 @@ static const char *const fixed[] = {
 	"DEBIAN_FRONTEND=noninteractive",
 	"PIP_NO_INPUT=1",
 	"SHELL=/bin/bash",
+	"ASAN_OPTIONS=detect_leaks=0", /* LeakSanitizer traces, which a box refuses */
 };
 
 /* NAME=folder/sub for the tools that keep caches. */
