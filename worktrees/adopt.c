@@ -69,11 +69,10 @@ int op_adopt(const struct repo *repo, struct json_object *body, struct json_obje
 	AUTO_SCRATCH struct scratch scratch = SCRATCH_INIT;
 	const char *path = json_str(body, "path", NULL);
 	struct take_result taken;
-	bool ready;
 
-	if (work_init(&work, repo, body, err) < 0 || entry_check(&work, &ready, err) < 0)
+	if (work_init(&work, repo, body, err) < 0 || entry_need_ready(&work, err) < 0)
 		return -1;
-	if (!ready || !entry_owns_folder(&work))
+	if (!entry_owns_folder(&work))
 		return err_set(err, ERR_CHANGED, "'%s' is not the folder that baton made",
 			       work.worktree);
 	const char *doing = hostile_in_progress(work.git_dir);

@@ -152,7 +152,8 @@ static int fill(const struct work *work, bool small, struct json_object *answer,
 	else if (rc == 0)
 		rc = fill_large(work, answer, err);
 	/* From here on a box may write the private index; this copy stays what we wrote. */
-	if (rc == 0 && disk_copy(index, base_index, err) == 0 && entry_ready(work, err) == 0) {
+	if (rc == 0 && disk_copy(index, base_index, err) == 0 &&
+	    entry_set_state(work, ENTRY_READY, err) == 0) {
 		json_set_i64(answer, "files", checkout_count(index));
 		return 0;
 	}

@@ -24,12 +24,18 @@ char *entry_root(const struct repo *repo)
 	return file_join(repo->common_dir, "worktrees");
 }
 
-static struct json_object *mark_new(const struct work *work, const char *state)
+static const char *const state_names[] = {
+	[ENTRY_CREATING] = "creating",
+	[ENTRY_READY] = "ready",
+	[ENTRY_REMOVING] = "removing",
+};
+
+static struct json_object *mark_new(const struct work *work, enum entry_state state)
 {
 	struct json_object *mark = json_object_new_object();
 
 	json_set_i64(mark, "version", 1);
-	json_set_str(mark, "state", state);
+	json_set_str(mark, "state", state_names[state]);
 	json_set_str(mark, "run", work->run);
 	json_set_str(mark, "agent", work->agent);
 	json_set_str(mark, "branch", work->branch);
@@ -48,7 +54,7 @@ static int put_in(const char *dir, const char *name, const char *text, bool sync
 
 static int fill(const struct work *work, const char *dir, struct err *err)
 {
-	AUTO_JSON struct json_object *mark = mark_new(work, "creating");
+	AUTO_JSON struct json_object *mark = mark_new(work, ENTRY_CREATING);
 	AUTO_BUF struct buf text = BUF_INIT;
 	AUTO_FREE char *gitdir = mem_printf("%s/.git\n", work->worktree);
 	AUTO_FREE char *head = mem_printf("%s\n", work->base);
@@ -102,21 +108,23 @@ int entry_read(const char *entry_dir, struct json_object **ret, struct err *err)
 	return 0;
 }
 
-int entry_ready(const struct work *work, struct err *err)
+int entry_set_state(const struct work *work, enum entry_state state, struct err *err)
 {
-	AUTO_JSON struct json_object *mark = mark_new(work, "ready");
+	AUTO_JSON struct json_object *mark = mark_new(work, state);
 	AUTO_FREE char *path = file_join(work->entry_dir, "baton");
 	AUTO_FREE char *temp = file_join(work->entry_dir, "baton.new");
 	AUTO_BUF struct buf text = BUF_INIT;
 	struct stat st;
 
-	if (lstat(work->worktree, &st) < 0)
+	if (lstat(work->worktree, &st) == 0) {
+		json_set_i64(mark, "device", (int64_t)st.st_dev);
+		json_set_i64(mark, "inode", (int64_t)st.st_ino);
+	} else if (state == ENTRY_READY) {
 		return err_sys(err, "cannot look at '%s'", work->worktree);
-	json_set_i64(mark, "device", (int64_t)st.st_dev);
-	json_set_i64(mark, "inode", (int64_t)st.st_ino);
+	}
 	json_write_pretty(&text, mark);
 	unlink(temp);
-	if (disk_put(temp, text.data, text.len, false, err) < 0)
+	if (disk_put(temp, text.data, text.len, state == ENTRY_REMOVING, err) < 0)
 		return -1;
 	return rename(temp, path) < 0 ? err_sys(err, "cannot write '%s'", path) : 0;
 }
@@ -126,7 +134,7 @@ static bool same(struct json_object *mark, const char *key, const char *value)
 	return strcmp(json_str(mark, key, ""), value) == 0;
 }
 
-int entry_check(const struct work *work, bool *ret_ready, struct err *err)
+int entry_check(const struct work *work, enum entry_state *ret, struct err *err)
 {
 	AUTO_JSON struct json_object *mark = NULL;
 
@@ -137,7 +145,25 @@ int entry_check(const struct work *work, bool *ret_ready, struct err *err)
 	    !same(mark, "branch", work->branch))
 		return err_set(err, ERR_DENIED, "'%s' is marked as another worktree's",
 			       work->entry_dir);
-	*ret_ready = same(mark, "state", "ready");
+	for (int state = ENTRY_CREATING; state <= ENTRY_REMOVING; state++) {
+		if (same(mark, "state", state_names[state])) {
+			*ret = (enum entry_state)state;
+			return 0;
+		}
+	}
+	return err_set(err, ERR_INVALID, "'%s' is in an unknown state", work->entry_dir);
+}
+
+int entry_need_ready(const struct work *work, struct err *err)
+{
+	enum entry_state state;
+
+	if (entry_check(work, &state, err) < 0)
+		return -1;
+	if (state != ENTRY_READY)
+		return err_set(err, ERR_CHANGED,
+			       "the worktree '%s' is not whole: %s was interrupted", work->worktree,
+			       state == ENTRY_CREATING ? "its creation" : "its removal");
 	return 0;
 }
 
@@ -178,10 +204,10 @@ int entry_set_head(const struct work *work, const char *oid, struct err *err)
 
 int entry_remove(const struct work *work, struct err *err)
 {
-	AUTO_FREE char *temp =
-		mem_printf("%s/tmp/gone+%s+%s", work->repo->baton_dir, work->run, work->agent);
+	AUTO_FREE char *root = file_join(work->repo->baton_dir, "tmp");
+	AUTO_FREE char *temp = mem_printf("%s/gone+%s+%s", root, work->run, work->agent);
 
-	if (disk_remove(temp, err) < 0)
+	if (disk_mkdirs(root, err) < 0 || disk_remove(temp, err) < 0)
 		return -1;
 	if (rename(work->entry_dir, temp) < 0)
 		return err_sys(err, "cannot remove '%s'", work->entry_dir);

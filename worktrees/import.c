@@ -14,13 +14,8 @@
 static int open_work(struct work *work, struct scratch *scratch, const struct repo *repo,
 		     struct json_object *body, struct err *err)
 {
-	bool ready;
-
-	if (work_init(work, repo, body, err) < 0 || entry_check(work, &ready, err) < 0)
+	if (work_init(work, repo, body, err) < 0 || entry_need_ready(work, err) < 0)
 		return -1;
-	if (!ready)
-		return err_set(err, ERR_CHANGED, "the worktree '%s' was never finished",
-			       work->worktree);
 	return scratch_open(scratch, work, err);
 }
 

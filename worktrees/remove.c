@@ -12,9 +12,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -22,6 +24,8 @@
 #include "worktrees/ops.h"
 #include "worktrees/scratch.h"
 #include "worktrees/take.h"
+
+#define DEAD_LOCK_MS 1000
 
 static int keep(char **ret_kept, const char *what, const struct err *why)
 {
@@ -68,8 +72,22 @@ static const char **lines_of(struct buf *text)
 	return list;
 }
 
+/* Files are gone (the user removed the folder): only commits can still be saved. */
+static int secure_tips(struct scratch *scratch, const char *const *extra, char **ret_kept)
+{
+	struct err why = ERR_INIT;
+	char pin[OID_MAX], tree[OID_MAX], commit[OID_MAX];
+
+	if (extra[0] &&
+	    (repo_ref(scratch->work->repo, scratch->work->pin_ref, pin, &why) < 0 ||
+	     scratch_tree_of(scratch, pin, tree, &why) < 0 ||
+	     scratch_chain(scratch, tree, extra, "baton: before removal\n", commit, &why) < 0))
+		return keep(ret_kept, "its other commits were not stored", &why);
+	return 0;
+}
+
 /* Makes everything reachable. 0 with *ret_kept set if something stands against it. */
-static int secure(struct work *work, struct json_object *touched, char **ret_kept)
+static int secure(struct work *work, struct json_object *touched, bool there, char **ret_kept)
 {
 	AUTO_SCRATCH struct scratch scratch = SCRATCH_INIT;
 	AUTO_BUF struct buf tips = BUF_INIT;
@@ -87,6 +105,8 @@ static int secure(struct work *work, struct json_object *touched, char **ret_kep
 	if (take_loose_tips(&scratch, &tips, &why) < 0)
 		return keep(ret_kept, "its other commits were not imported", &why);
 	AUTO_FREE const char **extra = lines_of(&tips);
+	if (!there)
+		return secure_tips(&scratch, extra, ret_kept);
 	if (take_checkpoint(&scratch, "baton: before removal", touched, extra, commit, &changed,
 			    ret_kept, &why) < 0)
 		return keep(ret_kept, "its files were not stored", &why);
@@ -97,12 +117,42 @@ static int remove_files(struct work *work, char **ret_kept)
 {
 	struct err why = ERR_INIT;
 
+	/* A kill from here on must not make the next removal store what is half deleted. */
+	if (entry_set_state(work, ENTRY_REMOVING, &why) < 0)
+		return keep(ret_kept, "it could not be marked", &why);
 	if (disk_remove(work->worktree, &why) < 0 || entry_remove(work, &why) < 0)
 		return keep(ret_kept, "it could not be removed", &why);
 	/* After the entry nothing leads here any more; what remains is in the run's own folder. */
 	if (disk_remove(work->git_dir, &why) < 0 || disk_remove(work->state_dir, &why) < 0)
 		return keep(ret_kept, "its private repository could not be removed", &why);
 	return 0;
+}
+
+/* A killed creation may have left the lock file of a ref, which then blocks the user's gc too. A
+ * git that lives holds it for less than a millisecond: the same file a second later is a dead
+ * one's. */
+static void drop_dead_lock(const struct work *work, const char *ref)
+{
+	AUTO_FREE char *lock = mem_printf("%s/%s.lock", work->repo->common_dir, ref);
+	int64_t deadline = clock_mono_ms() + DEAD_LOCK_MS;
+	struct stat first, now;
+
+	if (lstat(lock, &first) < 0)
+		return;
+	do {
+		poll(NULL, 0, 20);
+		if (lstat(lock, &now) < 0 || now.st_ino != first.st_ino)
+			return;
+	} while (clock_mono_ms() < deadline);
+	unlink(lock);
+}
+
+/* Deletes a ref that is still at the base; one that moved is somebody's work and stays. */
+static void drop_ref(const struct work *work, const char *ref, const char *why)
+{
+	drop_dead_lock(work, ref);
+	if (repo_has_ref(work->repo, ref))
+		repo_move_ref(work->repo, ref, NULL, work->base, why, NULL);
 }
 
 /* A creation that was killed: at most a checkout of the base, which our .git file or its emptiness
@@ -115,36 +165,33 @@ static int remove_unfinished(struct work *work, char **ret_kept)
 
 	if (!ours && rmdir(work->worktree) < 0 && errno != ENOENT)
 		return keep(ret_kept, "its folder was not made by baton", NULL);
-	/* Refs that moved are somebody's work and stay. */
-	repo_move_ref(work->repo, work->head_ref, NULL, work->base, "baton: unfinished", NULL);
-	repo_move_ref(work->repo, work->pin_ref, NULL, work->base, "baton: unfinished", NULL);
+	drop_ref(work, work->head_ref, "baton: unfinished");
+	drop_ref(work, work->pin_ref, "baton: unfinished");
 	return remove_files(work, ret_kept);
 }
 
 int work_remove(struct work *work, struct json_object *touched, bool force, char **ret_kept,
 		struct err *err)
 {
-	bool ready, there = file_exists(work->worktree);
+	bool there = file_exists(work->worktree);
+	enum entry_state state;
 
 	*ret_kept = NULL;
-	if (entry_check(work, &ready, err) < 0)
+	if (entry_check(work, &state, err) < 0)
 		return -1;
-	if (!ready)
+	if (state == ENTRY_CREATING)
 		return remove_unfinished(work, ret_kept);
 	if (there && !entry_owns_folder(work))
 		return keep(ret_kept, "its folder is not the one that baton made", NULL);
+	if (state == ENTRY_REMOVING)
+		return remove_files(work, ret_kept);
 	const char *doing = hostile_in_progress(work->git_dir);
 	if (doing && !force) {
 		*ret_kept = mem_printf("a %s is in progress", doing);
 		return 0;
 	}
-	/* A worktree that the user removed by hand: no files to store, but perhaps commits. */
-	if (!there && mkdir(work->worktree, 0700) < 0)
-		return keep(ret_kept, "its folder is gone and its place cannot be used", NULL);
-	secure(work, touched, ret_kept);
-	if (*ret_kept)
-		return 0;
-	return remove_files(work, ret_kept);
+	secure(work, touched, there, ret_kept);
+	return *ret_kept ? 0 : remove_files(work, ret_kept);
 }
 
 int op_remove(const struct repo *repo, struct json_object *body, struct json_object *answer,
@@ -190,6 +237,19 @@ static void report(struct json_object *answer, const char *path, const char *kep
 	json_object_array_add(json_get(answer, "kept"), one);
 }
 
+/* A branch that never left its base, of an agent that is gone, is only litter (trap 110). */
+static void drop_unused_refs(const struct work *work)
+{
+	char branch[OID_MAX], pin[OID_MAX];
+
+	if (repo_ref(work->repo, work->head_ref, branch, NULL) < 0 ||
+	    repo_ref(work->repo, work->pin_ref, pin, NULL) < 0 || strcmp(branch, work->base) != 0 ||
+	    strcmp(pin, work->base) != 0)
+		return;
+	drop_ref(work, work->head_ref, "baton: unused");
+	drop_ref(work, work->pin_ref, "baton: unused");
+}
+
 static void prune_entry(const struct repo *repo, const char *entry, struct json_object *runs,
 			struct json_object *answer)
 {
@@ -208,6 +268,8 @@ static void prune_entry(const struct repo *repo, const char *entry, struct json_
 	if (work_init(&work, repo, mark, &why) < 0 ||
 	    work_remove(&work, NULL, false, &kept, &why) < 0)
 		kept = mem_strdup(why.message);
+	if (!kept)
+		drop_unused_refs(&work);
 	report(answer, path, kept);
 }
 

@@ -37,10 +37,8 @@ static int view_open(struct view *view, const struct repo *repo, struct json_obj
 		     struct err *err)
 {
 	struct state_opts opts = {.scope = GIT_PLAIN};
-	bool ready;
 
-	if (work_init(&view->work, repo, body, err) < 0 ||
-	    entry_check(&view->work, &ready, err) < 0 ||
+	if (work_init(&view->work, repo, body, err) < 0 || entry_need_ready(&view->work, err) < 0 ||
 	    scratch_open(&view->scratch, &view->work, err) < 0 ||
 	    work_heads(&view->work, &view->heads, err) < 0)
 		return -1;

@@ -63,13 +63,18 @@ int entry_lock(const struct repo *repo, int wait_ms, int *ret_fd, struct err *er
 
 /* Makes the entry, state `creating`, HEAD at base. Under the lock. ERR_EXISTS. */
 int entry_make(const struct work *work, struct err *err);
-/* State `ready`, and which folder the worktree is. */
-int entry_ready(const struct work *work, struct err *err);
+/* `creating`: no agent was ever in it. `removing`: all that it held is in refs, files may be gone.
+ */
+enum entry_state { ENTRY_CREATING, ENTRY_READY, ENTRY_REMOVING };
+/* Writes the state, and for ready which folder the worktree is. */
+int entry_set_state(const struct work *work, enum entry_state state, struct err *err);
 /* Reads the mark of an entry folder; ERR_NOT_FOUND without entry, ERR_DENIED without a mark of
  * ours. */
 int entry_read(const char *entry_dir, struct json_object **ret, struct err *err);
 /* The mark must be that of this worktree: run, agent, paths. */
-int entry_check(const struct work *work, bool *ret_ready, struct err *err);
+int entry_check(const struct work *work, enum entry_state *ret, struct err *err);
+/* As entry_check, and it must be ready: ERR_CHANGED. */
+int entry_need_ready(const struct work *work, struct err *err);
 /* True if the folder at the worktree's path is the one that was made. */
 bool entry_owns_folder(const struct work *work);
 /* The last imported commit. */
