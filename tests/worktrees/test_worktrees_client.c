@@ -62,7 +62,7 @@ static void close_ends(struct ends *ends)
 struct outcome {
 	int calls;
 	enum err_code code;
-	char text[64];
+	char text[sizeof(((struct err *)0)->message)];
 };
 
 static void on_done(struct json_object *answer, const struct err *failure, void *arg)
