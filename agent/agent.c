@@ -77,6 +77,22 @@ void agent_nudge(struct agent *a, const char *text)
 
 /* ---- making and unmaking ---- */
 
+/* Models that take a number of tokens instead of a level: a quarter, half or three quarters of the
+ * wanted answer (W9: it is part of max_tokens). No level asked for: the model's default. */
+static int64_t thinking_budget(const struct agent_settings *s)
+{
+	static const struct {
+		const char *effort;
+		int quarters;
+	} levels[] = {{"low", 1}, {"medium", 2}, {"high", 3}};
+
+	for (size_t i = 0; s->effort && i < ARRAY_SIZE(levels); i++) {
+		if (!strcmp(levels[i].effort, s->effort))
+			return MAX((int64_t)1024, s->max_output * levels[i].quarters / 4);
+	}
+	return 0;
+}
+
 /* The fixed part of every request is counted here, once: it is in each of them and never changes.
  */
 static int make_client(struct agent *a, struct err *err)
@@ -85,6 +101,7 @@ static int make_client(struct agent *a, struct err *err)
 		.tools = a->toolbox.specs,
 		.n_tools = a->toolbox.n_specs,
 		.effort = a->settings->effort,
+		.thinking_budget = thinking_budget(a->settings),
 		.temperature = -1,
 	};
 

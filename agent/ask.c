@@ -309,6 +309,9 @@ static enum verdict judge(struct agent *a, struct attempt *at, int64_t req, stru
 		send_usage(a, req, r, NULL, at->received);
 		return VERDICT_AGAIN;
 	}
+	/* No request has no input: a server that counts nothing has said nothing (W6). */
+	if (usage_prompt(&r->answer.usage) <= 0)
+		r->answer.usage.known = false;
 	send_usage(a, req, r, &r->answer.usage, at->received);
 	enum verdict verdict = VERDICT_AGAIN;
 	if (r->answer.stop != STOP_ERROR)
