@@ -92,7 +92,9 @@ static void anthropic_stream(struct buf *out, const struct fake_step *s)
 		"\"stop_reason\":null");
 	if (told)
 		buf_addf(out, ",\"usage\":{\"input_tokens\":%lld,\"output_tokens\":1}",
-			 (long long)(s->input ? s->input : 100));
+			 (long long)(s->input == FAKE_ZERO ? 0
+				     : s->input		   ? s->input
+							   : 100));
 	buf_adds(out, "}}\n\n");
 	if (s->thinking)
 		anthropic_block(out, at++,

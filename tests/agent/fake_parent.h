@@ -25,12 +25,14 @@ enum fake_kind {
 	FAKE_FAIL,   /* end: failed with class `text` */
 };
 
+#define FAKE_ZERO INT64_MAX
+
 struct fake_step {
 	enum fake_kind kind;
 	const char *text;
 	const char *calls;     /* lines of "ID TOOL JSON" */
 	const char *stop;      /* the provider's word; NULL: by what the answer holds */
-	int64_t input, output; /* usage; 0: 100 and 20 */
+	int64_t input, output; /* usage; 0: 100 and 20, -1: none is told, FAKE_ZERO: 0 is told */
 	const char *thinking;
 };
 

@@ -244,6 +244,34 @@ static void trap_60_broken_stream(void **state)
 	fake_release(&p);
 }
 
+/* W6: a request without input does not exist, so a server that counts 0 has said nothing; else
+ * budgets would never be reached. */
+static void a_usage_of_nothing_is_estimated(void **state)
+{
+	static const struct fake_step script[] = {{.calls = REPORT_CALL, .input = FAKE_ZERO}};
+	struct fake_parent p = {.pid = 0};
+
+	RUN(&p, script, NULL);
+	assert_string_equal(p.result, "done");
+	assert_int_equal(p.usages, 1);
+	assert_int_equal(p.estimated_usages, 1);
+	fake_release(&p);
+}
+
+/* --effort where the model takes a number of tokens. */
+static void effort_becomes_a_thinking_budget(void **state)
+{
+	static const struct fake_step script[] = {{.calls = REPORT_CALL}};
+	struct fake_parent p = {.pid = 0};
+
+	RUN(&p, script,
+	    "{\"model\":{\"reasoning\":\"budget\"},\"role\":{\"effort\":\"medium\",\"max_output\":"
+	    "8000}}");
+	fake_expect(&p, 0, "\"budget_tokens\":4000");
+	assert_string_equal(p.result, "done");
+	fake_release(&p);
+}
+
 static void broken_streams_end(void **state)
 {
 	static const struct fake_step script[] = {
@@ -333,6 +361,8 @@ int main(void)
 		WITH_FOLDER(trap_37_cut_call_openai),
 		WITH_FOLDER(cut_text_goes_on),
 		WITH_FOLDER(trap_60_broken_stream),
+		WITH_FOLDER(a_usage_of_nothing_is_estimated),
+		WITH_FOLDER(effort_becomes_a_thinking_budget),
 		WITH_FOLDER(broken_streams_end),
 		WITH_FOLDER(again_sends_the_same_body),
 		WITH_FOLDER(failed_calls_carry_their_class),
