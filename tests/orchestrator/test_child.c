@@ -318,6 +318,20 @@ static void test_last_frames_are_read(void **state)
 	}
 }
 
+/* The same where the exit is seen before a single byte was read: the loop does not look at the
+ * channel. */
+static void test_exit_is_seen_first(void **state)
+{
+	struct rig *rig = *state;
+	struct seen seen;
+	struct child *child = start_peer(rig, &seen, "die-after", "3");
+
+	event_del(child->ev_in);
+	WAIT_FOR(rig, seen.exits);
+	assert_int_equal(seen.frames, 1);
+	assert_int_equal(seen.closed, 1);
+}
+
 static void test_death_in_a_body(void **state)
 {
 	struct rig *rig = *state;
@@ -477,6 +491,7 @@ int main(int argc, char **argv)
 		rig_test(test_peer_that_never_reads),
 		rig_test(test_half_a_frame),
 		rig_test(test_last_frames_are_read),
+		rig_test(test_exit_is_seen_first),
 		rig_test(test_death_in_a_body),
 		rig_test(test_bad_last_words),
 		rig_test(test_describe_exit),
