@@ -4,11 +4,13 @@
  */
 #include "orchestrator/agents.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -153,7 +155,7 @@ static const struct child_handler agent_handler = {
 static int agent_make_dirs(struct agent_record *agent, struct err *err)
 {
 	struct run *run = agent->run;
-	static const char *const below[] = {"results", "scratch"};
+	static const char *const below[] = {"results", "scratch", "../cache"};
 
 	agent->dir = run_path(run, "agents/%s", agent->name);
 	agent->gen_dir = mem_printf("%s/%lld", agent->dir, (long long)agent->generation);
@@ -167,13 +169,14 @@ static int agent_make_dirs(struct agent_record *agent, struct err *err)
 	}
 	if (file_mkdirs(agent->gen_dir, 0700, err) < 0)
 		return -1;
+	/* Not synced one by one: the transcript's creation syncs their folder before anything is in
+	 * them. */
 	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
 		AUTO_FREE char *path = file_join(agent->gen_dir, below[i]);
-		if (file_mkdirs(path, 0700, err) < 0)
-			return -1;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return err_sys(err, "cannot make '%s'", path);
 	}
-	AUTO_FREE char *cache = file_join(agent->dir, "cache");
-	return file_mkdirs(cache, 0700, err);
+	return 0;
 }
 
 static int agent_spawn_process(struct agent_record *agent, struct err *err)

@@ -92,16 +92,17 @@ static void on_base(struct json_object *answer, const struct err *failure, void 
 
 static void on_prefix(struct json_object *answer, const struct err *failure, void *arg)
 {
-	struct run *run = arg;
+	if (failure)
+		run_fail(arg, failure);
+}
+
+/* The base is HEAD as discover saw it, a commit that was asked for, or one made of uncommitted
+ * work. */
+static void choose_base(struct run *run)
+{
 	AUTO_JSON struct json_object *request = json_object_new_object();
 	const char *rev = settings_str(run->settings, OPT_BASE);
 
-	if (failure || run->stopping) {
-		if (failure)
-			run_fail(run, failure);
-		return;
-	}
-	json_set_str(request, "path", run->toplevel);
 	if (settings_flag(run->settings, OPT_DIRTY)) {
 		json_set_str(request, "message", "uncommitted work, as baton found it");
 		json_set_bool(request, "untracked", true);
@@ -114,16 +115,18 @@ static void on_prefix(struct json_object *answer, const struct err *failure, voi
 	}
 }
 
+/* Whether the branches' names are free is asked at the same time: it rarely fails, and then the
+ * worktree could not be made either. */
 static int run_start(struct run *run, void *arg, struct err *err)
 {
 	AUTO_JSON struct json_object *request = json_object_new_object();
 
 	if (settings_flag(run->settings, OPT_DIRTY) && settings_str(run->settings, OPT_BASE))
 		return err_set(err, ERR_USAGE, "--dirty and --base exclude each other");
-	json_set_str(request, "path", run->toplevel);
 	json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
 	json_set_str(request, "run", run->id);
 	git_client_call(run->git_client, "check_prefix", request, on_prefix, run);
+	choose_base(run);
 	return 0;
 }
 

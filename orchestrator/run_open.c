@@ -75,7 +75,11 @@ static int run_write_request(struct run *run, struct err *err)
 	json_set_str(doc, "worktrees", run->worktrees_dir);
 	json_set_str(doc, "started", clock_stamp(run->started_wall_ms, stamp));
 	json_write_pretty(&out, doc);
-	int rc = file_write_atomic(AT_FDCWD, path, out.data, out.len, 0600, err);
+	/* For people and for runs that died before their journal; the journal's own sync covers the
+	 * entry. */
+	AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int rc = fd < 0 ? err_sys(err, "cannot create '%s'", path)
+			: file_write_all(fd, out.data, out.len, err);
 	buf_release(&out);
 	return rc;
 }
