@@ -179,7 +179,6 @@ static int side_pair(const struct repo *repo, const char *spec, const char *dots
 static int side_commit(const struct repo *repo, const char *spec, struct side *side,
 		       struct err *err)
 {
-	AUTO_FREE char *parent = NULL;
 	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
 
 	if (repo_resolve(repo, spec, side->new_oid, err) < 0)

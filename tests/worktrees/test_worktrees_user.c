@@ -410,7 +410,7 @@ static void a_branch_in_the_way_is_named(void **state)
 		assert_null(rig_call(&rig, "check_prefix", body, &err));
 		assert_int_equal(err.code, ERR_EXISTS);
 		assert_non_null(strstr(err.message, "refs/heads/baton"));
-		assert_non_null(strstr(err.message, "branch_prefix"));
+		assert_non_null(strstr(err.message, "--branch-prefix"));
 		/* Even without the check nothing half-made stays. */
 		assert_null(rig_call(&rig, "create", rig_entry(&rig, "r1", "a1", NULL), &err));
 		AUTO_FREE char *left =
