@@ -4,6 +4,7 @@ box. X10, I8, I12; traps of sections M and N. The agent here is a scenario that 
 """
 import json
 import os
+import re
 
 from rig import answer, call, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged
 
@@ -81,7 +82,7 @@ def the_shell_cannot_write_elsewhere(world):
                home + "/.bashrc", home + "/.gitconfig", world.path("config/baton/config.yaml"), world.path("state/x"),
                "/tmp/baton-hostile", "/var/tmp/baton-hostile", "/dev/shm/baton-hostile", "/etc/baton-hostile"]
     lines = "\n".join(f"(echo hacked >>'{t}') 2>/dev/null && echo 'wrote {t}' >>wrote.txt" for t in targets)
-    lines += "\n" + "\n".join(f"(truncate -s 0 '{t}' || rm -f '{t}' || mv '{t}' moved) 2>/dev/null && echo 'hurt {t}' >>wrote.txt"
+    lines += "\n" + "\n".join(f"test -e '{t}' && (truncate -s 0 '{t}' || rm -f '{t}' || mv '{t}' moved) 2>/dev/null && echo 'hurt {t}' >>wrote.txt"
                               for t in targets)
     run = hostile(world, answer(shell(lines)))
     wrote = world.read(run.worktree() + "/wrote.txt") if os.path.exists(run.worktree() + "/wrote.txt") else ""
@@ -98,7 +99,8 @@ def modes_and_times_of_the_users_files(world):
     names = [world.repo + "/README.md", world.repo + "/.git/config", world.repo + "/.git/HEAD"]
     hostile(world, answer(shell("; ".join(f"chmod 777 {n}; touch -d 2001-01-01 {n}; chown 65534 {n}" for n in names))))
     if fingerprint(world.repo) != world.before:
-        check("modes" in world.baton("doctor", status=None).out, "a box let modes be changed, and doctor does not name it")
+        check(re.search("not held back:.*mode.*times", world.baton("doctor", status=None).out),
+              "a box let modes be changed, and doctor does not name it")
         for name in names:
             os.chmod(name, 0o644)
     unchanged(world, world.before)

@@ -269,7 +269,8 @@ def an_agent_of_a_review_that_is_killed_leaves_the_others(world):
     def kill_hanging():
         ended = {r["agent"] for r in run.records("agent.done")}
         for record in run.records("agent.spawned"):
-            if ended and "b.txt" in world.read(f"{run.dir}/agents/{record['agent']}/1/transcript.jsonl"):
+            path = f"{run.dir}/agents/{record['agent']}/1/transcript.jsonl"
+            if ended and os.path.exists(path) and "b.txt" in world.read(path):
                 kill_quietly(record["pid"])
         return started.ended()
     wait_for(kill_hanging, "end of the review", 30, lambda: str(run))

@@ -117,6 +117,27 @@ def sigint_before_anything_runs(world):
 
 
 @test
+def a_stop_while_the_worktree_is_made(world):
+    world.repository({f"d{n % 40}/f{n}.txt": f"{n}\n" for n in range(4000)})
+    before = fingerprint(world.repo)
+    scenario = world.scenario(in_turn(answer(shell("true")), answer(report())))
+    started = world.start("run", "stop early", "--model", f"rehearsal:{scenario}")
+    run = world.wait_run(started)
+    wait_for(lambda: run.records("agent.spawned"), "the agent", 20)
+    started.signal(signal.SIGINT)
+    equal(started.wait(30).status, 130, "exit status")
+    world.no_strays(5)
+    equal(run.records()[-1]["type"], "run.finished", "last record", run)
+    worktree = run.worktree()
+    check(os.path.exists(worktree) == (worktree in world.git("worktree", "list")), "folder and registration disagree")
+    check(not os.path.exists(worktree) or run.agents()["a1"].get("kept"), "a worktree is left and the report does not say so", run.agents())
+    world.baton("clean", run.id)
+    equal(len(world.git("worktree", "list").split("\n")), 1, "worktrees after clean")
+    check(not os.path.exists(worktree), "the worktree is left after clean")
+    unchanged(world, before)
+
+
+@test
 def sigint_in_a_queue_for_the_rate_limit(world):
     world.repository()
     scenario = world.scenario([{"match": {"turn": 0}, "fault": {"status": 429, "headers": {"retry-after": "100"}}}])
