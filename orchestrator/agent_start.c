@@ -6,6 +6,7 @@
  */
 #include "orchestrator/agent_start.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -182,6 +183,26 @@ static struct json_object *document_dirs(const struct agent_record *agent)
 	return doc;
 }
 
+/* The user's objects, and those that they borrow from: the private repository reads all of them. */
+static void add_object_stores(struct json_object *read, const char *common_dir)
+{
+	AUTO_FREE char *objects = file_join(common_dir, "objects");
+	AUTO_FREE char *path = file_join(objects, "info/alternates");
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	json_object_array_add(read, json_object_new_string(objects));
+	if (file_read(AT_FDCWD, path, 64 << 10, &text, NULL) < 0)
+		return;
+	for (char *line = text.data; line && *line;) {
+		size_t n = strcspn(line, "\n");
+		AUTO_FREE char *name = mem_strndup(line, n);
+		AUTO_FREE char *folder = file_join(objects, name);
+		if (n > 0 && *name != '#' && file_is_dir(folder))
+			json_object_array_add(read, json_object_new_string(folder));
+		line += n + (line[n] == '\n');
+	}
+}
+
 static struct json_object *document_box(const struct agent_record *agent)
 {
 	const struct settings *s = agent->run->settings;
@@ -190,10 +211,8 @@ static struct json_object *document_box(const struct agent_record *agent)
 	AUTO_FREE char *program = unconfined ? NULL : file_find_program("baton-box", NULL);
 	struct json_object *read = strings(settings_list(s, OPT_READ_PATHS));
 
-	if (!agent->view) {
-		AUTO_FREE char *objects = file_join(agent->run->common_dir, "objects");
-		json_object_array_add(read, json_object_new_string(objects));
-	}
+	if (!agent->view)
+		add_object_stores(read, agent->run->common_dir);
 	json_set_str(doc, "program", program);
 	json_set_str(doc, "level", unconfined ? "unconfined" : "auto");
 	json_set(doc, "read_paths", read);

@@ -42,10 +42,10 @@ enum exit_status agent_exit_status(const struct agent_record *agent)
 	static const char *const unreachable[] = {"network", "auth", "quota", "overload",
 						  "rate_limit"};
 	const char *class = json_str(agent->result, "class", "");
-	bool blocked = strcmp(json_str(agent->report, "status", ""), "blocked") == 0;
+	bool whole = strcmp(json_str(agent->report, "status", ""), "done") == 0;
 
 	if (strcmp(agent->status, "done") == 0)
-		return blocked || agent->collect_failed ? EXIT_FAILED : EXIT_OK;
+		return whole && !agent->collect_failed ? EXIT_OK : EXIT_FAILED;
 	/* A limit without a class is that of rounds (I11); with overflow it is the window. */
 	if (strcmp(class, "budget") == 0 || (strcmp(agent->status, "limit") == 0 && !*class))
 		return EXIT_BUDGET;
@@ -111,6 +111,8 @@ static void on_agent_closed(struct child *child)
 	struct agent_record *agent = child->arg;
 
 	calls_drop_agent(agent);
+	/* Without a channel it can do no more work: if it does not end by itself, it is ended. */
+	child_stop(child, TERM_GRACE_MS);
 }
 
 /* A status for an agent that ended without saying one. */

@@ -19,6 +19,7 @@
 	4 /* of an answer that ended without usage; SSE framing is about 20 to 1                   \
 	   */
 #define SSE_OVERHEAD 20
+#define COUNT_MAX    1000000000000 /* tokens or bytes of one call; more is a broken agent */
 
 static struct agent_call *call_by_req(struct agent_record *agent, int64_t req)
 {
@@ -99,10 +100,28 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	return true;
 }
 
+/* Counts come from the agent, whose model read hostile text: a negative one would give budget back.
+ */
+static int check_counts(const struct frame *frame, const char *const *names, size_t n,
+			struct err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int64_t value = json_i64(frame->header, names[i], 0);
+		if (value < 0 || value > COUNT_MAX)
+			return err_set(err, ERR_INVALID,
+				       "field '%s' of a '%s' frame is out of range", names[i],
+				       frame_name(frame->type));
+	}
+	return 0;
+}
+
 static int on_request(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
+	static const char *const counts[] = {"estimate", "max_tokens", "length"};
 	struct run *run = agent->run;
 
+	if (check_counts(frame, counts, ARRAY_SIZE(counts), err) < 0)
+		return -1;
 	if (agent->n_calls == ARRAY_SIZE(agent->calls))
 		return err_set(err, ERR_INVALID, "agent opened more than %zu calls at once",
 			       ARRAY_SIZE(agent->calls));
@@ -121,7 +140,11 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 
 static int on_usage(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
+	static const char *const counts[] = {"input", "cache_read", "cache_write", "output"};
 	struct json_object *h = frame->header;
+
+	if (check_counts(frame, counts, ARRAY_SIZE(counts), err) < 0)
+		return -1;
 	struct agent_call *call = call_by_req(agent, json_i64(h, "req", 0));
 	struct budget_usage before = agent->usage;
 	struct run *run = agent->run;

@@ -139,8 +139,9 @@ static void review_agent_done(struct run *run, struct agent_record *agent, void 
 	struct review_job *job = agent->arg;
 
 	review->open--;
-	/* A report made by rule at a limit is no review. */
-	if (!agent->report || strcmp(agent->status, "done") != 0)
+	/* A report made by rule is no review: nobody looked, or what he found was not readable. */
+	if (!agent->report || json_flag(agent->report, "by_rule", false) ||
+	    strcmp(agent->status, "done") != 0)
 		note_lost(review, agent, job->shard);
 	else if (job->shard)
 		findings_take(&review->findings, agent->report, job->shard, agent->name);

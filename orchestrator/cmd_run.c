@@ -130,14 +130,22 @@ static int run_start(struct run *run, void *arg, struct err *err)
 	return 0;
 }
 
+/* Why a run with this agent did not succeed; NULL if it did. */
+static const char *reason_of(const struct agent_record *agent)
+{
+	if (strcmp(agent->status, "done") != 0)
+		return agent->reason;
+	if (agent->collect_failed)
+		return agent->kept;
+	if (json_flag(agent->report, "by_rule", false))
+		return "the agent gave no usable report";
+	return agent_exit_status(agent) == EXIT_OK ? NULL
+						   : "the agent reports that the task is not done";
+}
+
 static void run_agent_done(struct run *run, struct agent_record *agent, void *arg)
 {
-	bool fine = strcmp(agent->status, "done") == 0 && !agent->collect_failed;
-
-	run_finish(run, agent_exit_status(agent),
-		   fine			   ? NULL
-		   : agent->collect_failed ? agent->kept
-					   : agent->reason);
+	run_finish(run, agent_exit_status(agent), reason_of(agent));
 }
 
 static const struct run_driver run_driver = {

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/review/markdown.h"
 #include "orchestrator/run.h"
 
 static struct json_object *usage_json(const struct budget_usage *u, bool priced)
@@ -122,11 +123,6 @@ static struct json_object *report_json(struct run *run)
 
 /* ---- Markdown ---- */
 
-static void add_text(struct buf *out, const char *text)
-{
-	text_printable(out, text, strlen(text), false);
-}
-
 static void add_usage(struct buf *out, const struct run *run)
 {
 	const struct budget_usage *u = &run->budget.used;
@@ -138,21 +134,42 @@ static void add_usage(struct buf *out, const struct run *run)
 		buf_addf(out, ", %.4f USD", u->cost);
 }
 
-static void add_agent(struct buf *out, const struct agent_record *agent)
+/* What was claimed beside the summary, one line each: all of it is in report.json. */
+static void add_claims(struct buf *out, struct json_object *report)
 {
-	const char *summary = json_str(agent->report, "summary", NULL);
+	struct json_object *findings = json_arr(report, "findings");
+	struct json_object *tests = json_arr(report, "tests");
+	struct json_object *questions = json_arr(report, "questions");
+
+	for (size_t i = 0; i < json_len(findings); i++) {
+		struct json_object *f = json_at(findings, i);
+		buf_adds(out, "- finding: ");
+		markdown_word(out, json_str(f, "file", ""));
+		if (json_has(f, "line"))
+			buf_addf(out, ":%lld", (long long)json_i64(f, "line", 0));
+		buf_addc(out, ' ');
+		markdown_word(out, json_str(f, "claim", ""));
+		buf_addc(out, '\n');
+	}
+	for (size_t i = 0; i < json_len(tests); i++) {
+		struct json_object *t = json_at(tests, i);
+		buf_adds(out, "- claimed test: ");
+		markdown_word(out, json_str(t, "command", ""));
+		buf_addf(out, ": %s\n", json_str(t, "result", ""));
+	}
+	for (size_t i = 0; i < json_len(questions); i++) {
+		buf_adds(out, "- open question: ");
+		markdown_word(out, json_object_get_string(json_at(questions, i)));
+		buf_addc(out, '\n');
+	}
+}
+
+/* What the parent saw itself, and where the work is. */
+static void add_seen(struct buf *out, const struct agent_record *agent)
+{
 	const char *note = json_str(agent->seen, "note", NULL);
 	struct json_object *missing = json_arr(agent->seen, "claimed_commits_missing");
 
-	buf_addf(out, "## %s (%s): %s\n\n", agent->name, agent->role->name, agent->status);
-	if (agent->reason) {
-		add_text(out, agent->reason);
-		buf_adds(out, "\n\n");
-	}
-	if (summary) {
-		add_text(out, summary);
-		buf_adds(out, "\n\n");
-	}
 	buf_addf(out, "- claimed: %s; seen: %lld tool calls (%lld failed), %zu commits; %s\n",
 		 json_str(agent->report, "status", "nothing"), (long long)agent->tool_calls,
 		 (long long)agent->failed_calls, json_len(json_arr(agent->seen, "commits")),
@@ -161,18 +178,39 @@ static void add_agent(struct buf *out, const struct agent_record *agent)
 		buf_addf(out, "- %s\n", note);
 	for (size_t i = 0; i < json_len(missing); i++) {
 		buf_adds(out, "- claimed, but not on the branch: ");
-		add_text(out, json_object_get_string(json_at(missing, i)));
+		markdown_word(out, json_object_get_string(json_at(missing, i)));
 		buf_addc(out, '\n');
 	}
 	if (agent->branch && agent->merged_tip)
 		buf_addf(out, "- branch: `%s` at `%.12s`\n", agent->branch, agent->merged_tip);
-	if (agent->kept)
-		buf_addf(out, "- worktree kept (%s): `%s`\n", agent->kept, agent->worktree);
-	if (agent->diff_stat && *agent->diff_stat) {
-		buf_adds(out, "\n```\n");
-		add_text(out, agent->diff_stat);
-		buf_adds(out, "```\n");
+	if (agent->kept) {
+		buf_adds(out, "- worktree kept (");
+		markdown_word(out, agent->kept);
+		buf_addf(out, "): `%s`\n", agent->worktree);
 	}
+	if (agent->diff_stat && *agent->diff_stat) {
+		AUTO_BUF struct buf stat = BUF_INIT;
+		text_printable(&stat, agent->diff_stat, strlen(agent->diff_stat), false);
+		buf_addc(out, '\n');
+		markdown_fenced(out, buf_str(&stat));
+	}
+}
+
+static void add_agent(struct buf *out, const struct agent_record *agent)
+{
+	const char *summary = json_str(agent->report, "summary", NULL);
+
+	buf_addf(out, "## %s (%s): %s\n\n", agent->name, agent->role->name, agent->status);
+	if (agent->reason) {
+		markdown_word(out, agent->reason);
+		buf_adds(out, "\n\n");
+	}
+	if (summary) {
+		markdown_quote(out, summary);
+		buf_addc(out, '\n');
+	}
+	add_claims(out, agent->report);
+	add_seen(out, agent);
 	buf_addc(out, '\n');
 }
 
@@ -182,7 +220,7 @@ static void report_markdown(const struct run *run, struct buf *out)
 
 	buf_addf(out, "# baton %s %s: %s\n\n", run->driver->command, run->id, run_status_name(run));
 	if (run->stop_reason) {
-		add_text(out, run->stop_reason);
+		markdown_word(out, run->stop_reason);
 		buf_adds(out, "\n\n");
 	}
 	buf_addf(out, "%s on %s/%s, box: %s, %s; ", run->driver->command, run->provider,

@@ -16,16 +16,19 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+/* The last one counts, as for the option parser. */
 static const char *directory_option(int argc, char **argv)
 {
+	const char *dir = ".";
+
 	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		bool named = strcmp(argv[i], "-C") == 0 || strcmp(argv[i], "--directory") == 0;
 		if (named && i + 1 < argc)
-			return argv[i + 1];
-		if (text_starts(argv[i], "--directory="))
-			return argv[i] + strlen("--directory=");
+			dir = argv[++i];
+		else if (text_starts(argv[i], "--directory="))
+			dir = argv[i] + strlen("--directory=");
 	}
-	return ".";
+	return dir;
 }
 
 char *project_find(int argc, char **argv)

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "config.h"
+#include "orchestrator/review/markdown.h"
 
 static const char *verdict_name(enum verdict v)
 {
@@ -23,61 +24,21 @@ static const char *verdict_name(enum verdict v)
 
 /* ---- Markdown ---- */
 
-/* Text inside a paragraph (I12): what could become HTML, a link, an image that a viewer loads, a
- * code span, a table or a block of its own is escaped; emphasis can do no harm and stays. */
-static void add_escaped(struct buf *out, const char *text)
-{
-	bool line_start = true;
-
-	for (; *text; text++) {
-		if (strchr("\\<>`[]|", *text) || (line_start && strchr("#*+-=~", *text)))
-			buf_addc(out, '\\');
-		buf_addc(out, *text);
-		line_start = *text == '\n' || (line_start && strchr(" \t", *text));
-	}
-}
-
-/* The same for names of files and the like, which are one line whatever they hold. */
-static void add_word(struct buf *out, const char *text)
-{
-	AUTO_BUF struct buf line = BUF_INIT;
-
-	text_printable(&line, text, strlen(text), true);
-	add_escaped(out, buf_str(&line));
-}
-
-/* A fenced block whose fence is longer than any run of backticks inside. */
-static void add_fenced(struct buf *out, const char *text)
-{
-	size_t longest = 2, run = 0;
-
-	for (const char *p = text; *p; p++) {
-		run = *p == '`' ? run + 1 : 0;
-		longest = MAX(longest, run);
-	}
-	for (size_t i = 0; i <= longest; i++)
-		buf_addc(out, '`');
-	buf_addf(out, "\n%s%s", text, *text && text[strlen(text) - 1] == '\n' ? "" : "\n");
-	for (size_t i = 0; i <= longest; i++)
-		buf_addc(out, '`');
-	buf_addc(out, '\n');
-}
-
 /* Claim, evidence, suggestion, and who says so: a reader can judge without the files. */
 static void add_finding(struct buf *out, const struct finding *f)
 {
 	buf_addf(out, "### %d. %s: ", f->id, severity_name(f->severity));
-	add_word(out, f->file);
+	markdown_word(out, f->file);
 	buf_addf(out, ":%lld (", (long long)f->line);
-	add_word(out, f->category);
+	markdown_word(out, f->category);
 	buf_adds(out, ")\n\n");
-	add_escaped(out, f->claim);
+	markdown_text(out, f->claim);
 	buf_adds(out, "\n\n");
 	if (*f->evidence)
-		add_fenced(out, f->evidence);
+		markdown_fenced(out, f->evidence);
 	if (*f->suggestion) {
 		buf_adds(out, "\nSuggestion: ");
-		add_escaped(out, f->suggestion);
+		markdown_text(out, f->suggestion);
 		buf_addc(out, '\n');
 	}
 	buf_addf(out, "\nFound by %s; %s", f->agent, verdict_name(f->verdict));
@@ -85,7 +46,7 @@ static void add_finding(struct buf *out, const struct finding *f)
 		buf_addf(out, " by %s", f->verifier);
 	if (f->verdict_reason && *f->verdict_reason) {
 		buf_adds(out, ": ");
-		add_escaped(out, f->verdict_reason);
+		markdown_text(out, f->verdict_reason);
 	}
 	buf_adds(out, "\n\n");
 }
@@ -97,7 +58,7 @@ static void add_list(struct buf *out, const char *title, char *const *list, size
 	buf_addf(out, "## %s\n\n", title);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, "- ");
-		add_word(out, list[i]);
+		markdown_word(out, list[i]);
 		buf_addc(out, '\n');
 	}
 	buf_addc(out, '\n');
@@ -118,7 +79,7 @@ void findings_markdown(const struct findings *f, const struct review_summary *s,
 	size_t refuted = count_verdict(f, VERDICT_REFUTED);
 
 	buf_adds(out, "Review of ");
-	add_word(out, s->title);
+	markdown_word(out, s->title);
 	buf_addf(out, ": %zu findings, %zu of %zu refuted; %zu reviewers, %zu verifiers.\n\n",
 		 f->count - refuted, refuted, f->count, s->reviewers, s->verifiers);
 	add_list(out, "Not reviewed", s->lost, s->n_lost);
@@ -233,6 +194,24 @@ static char *sarif_rule(const char *category)
 	return buf_take(&out);
 }
 
+/* A message's own syntax (SARIF 3.11): links in brackets, placeholders in braces. Neither is meant.
+ */
+static struct json_object *message_object(const char *text)
+{
+	AUTO_BUF struct buf out = BUF_INIT;
+	struct json_object *doc = json_object_new_object();
+
+	for (; *text; text++) {
+		if (strchr("\\[]", *text))
+			buf_addc(&out, '\\');
+		if (strchr("{}", *text))
+			buf_addc(&out, *text);
+		buf_addc(&out, *text);
+	}
+	json_set_str(doc, "text", buf_str(&out));
+	return doc;
+}
+
 static struct json_object *text_object(const char *text)
 {
 	struct json_object *doc = json_object_new_object();
@@ -272,7 +251,7 @@ static struct json_object *sarif_result(const struct finding *f, const char *rul
 
 	json_set_str(doc, "ruleId", rule);
 	json_set_str(doc, "level", sarif_level(f->severity));
-	json_set(doc, "message", text_object(*text ? text : "defect"));
+	json_set(doc, "message", message_object(*text ? text : "defect"));
 	json_object_array_add(locations, sarif_location(f));
 	json_set(doc, "locations", locations);
 	json_set_str(properties, "severity", severity_name(f->severity));
@@ -305,7 +284,7 @@ static struct json_object *sarif_invocations(const struct review_summary *s)
 	for (size_t i = 0; i < s->n_lost; i++) {
 		struct json_object *notification = json_object_new_object();
 		json_set_str(notification, "level", "error");
-		json_set(notification, "message", text_object(s->lost[i]));
+		json_set(notification, "message", message_object(s->lost[i]));
 		json_object_array_add(notifications, notification);
 	}
 	json_set_bool(invocation, "executionSuccessful", s->n_lost == 0);
