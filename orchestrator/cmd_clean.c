@@ -16,6 +16,18 @@
 #include "orchestrator/git_session.h"
 #include "orchestrator/runs.h"
 
+/* Is anything of the agent left that may hold work or block later runs: checkout, private
+ * repository, entry in the user's list of worktrees? */
+static bool has_remains(const struct past_run *run, const struct past_agent *agent)
+{
+	AUTO_FREE char *git_dir = mem_printf("%s/agents/%s/git", run->dir, agent->name);
+	AUTO_FREE char *entry =
+		mem_printf("%s/../../../worktrees/baton+%s+%s", run->dir, run->id, agent->name);
+
+	return agent->branch && agent->worktree &&
+	       (file_exists(agent->worktree) || file_exists(git_dir) || file_exists(entry));
+}
+
 /* 1 removed or nothing there, 0 kept. */
 static int clean_worktree(struct git_session *git, const struct past_run *run,
 			  const struct past_agent *agent, bool force)
@@ -24,7 +36,7 @@ static int clean_worktree(struct git_session *git, const struct past_run *run,
 	AUTO_JSON struct json_object *answer = NULL;
 	struct err err = ERR_INIT;
 
-	if (!agent->branch || !agent->worktree || !file_exists(agent->worktree))
+	if (!has_remains(run, agent))
 		return 1;
 	json_set_bool(entry, "force", force);
 	if (git_session_call(git, "remove", entry, &answer, &err) < 0) {
@@ -36,6 +48,27 @@ static int clean_worktree(struct git_session *git, const struct past_run *run,
 		return 1;
 	}
 	printf("kept %s: %s\n", agent->worktree, json_str(answer, "kept", "no reason given"));
+	return 0;
+}
+
+/* What dead runs left that no journal tells of: entries made just before a kill. */
+static int prune(struct git_session *git, const struct past_run *runs, size_t n, struct err *err)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	AUTO_JSON struct json_object *answer = NULL;
+	struct json_object *alive = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++) {
+		if (runs[i].alive)
+			json_object_array_add(alive, json_object_new_string(runs[i].id));
+	}
+	json_set(request, "runs", alive);
+	if (git_session_call(git, "prune", request, &answer, err) < 0)
+		return -1;
+	struct json_object *kept = json_arr(answer, "kept");
+	for (size_t i = 0; i < json_len(kept); i++)
+		printf("kept %s: %s\n", json_str(json_at(kept, i), "path", "?"),
+		       json_str(json_at(kept, i), "reason", ""));
 	return 0;
 }
 
@@ -111,6 +144,8 @@ int cmd_clean(struct settings *s)
 		if (chosen[i])
 			rc = clean_run(git, &runs[i], settings_flag(s, OPT_FORCE), &err);
 	}
+	if (rc == 0 && git && settings_n_args(s) == 0)
+		rc = prune(git, runs, n, &err);
 	git_session_close(git);
 	runs_free(runs, n);
 	return rc < 0 ? command_fail(&err) : EXIT_OK;

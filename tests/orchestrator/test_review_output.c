@@ -336,7 +336,7 @@ static void test_sarif_tells_what_was_lost(void **state)
 		json_str(json_obj(json_at(json_arr(invocation, "toolExecutionNotifications"), 0),
 				  "message"),
 			 "text", ""),
-		lost[0]);
+		"a4: killed by signal 9; files src/\\[y\\].c"); /* brackets would be a link */
 	invocation = json_at(json_arr(json_at(json_arr(clean, "runs"), 0), "invocations"), 0);
 	assert_true(json_flag(invocation, "executionSuccessful", false));
 }
