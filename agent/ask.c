@@ -379,6 +379,10 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 			return -1;
 		if (rc == VERDICT_SMALLER && attempt <= ASK_RETRIES)
 			continue;
+		/* Others took what was offered, each time. */
+		if (rc == VERDICT_SMALLER)
+			return agent_end(a, OUTCOME_LIMIT, CALL_BUDGET,
+					 "the run's budget does not cover this call");
 		if (attempt > ASK_RETRIES)
 			return agent_end(a, OUTCOME_FAILED, CALL_NETWORK,
 					 "the model's answer broke off %d times: %.300s", attempt,

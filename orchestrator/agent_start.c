@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "orchestrator/collect.h"
 #include "orchestrator/run.h"
 #include "orchestrator/setup.h"
 
@@ -73,24 +74,39 @@ static void on_setup_done(struct agent_record *agent, const char *failure)
 	agent_fail(agent, failure);
 }
 
-static void on_worktree(struct json_object *answer, const struct err *failure, void *arg)
+static void note_worktree(struct agent_record *agent, struct json_object *answer,
+			  const struct err *failure)
 {
-	struct agent_record *agent = arg;
 	struct run *run = agent->run;
 
 	if (failure) {
-		AUTO_FREE char *reason = mem_printf("no worktree: %s", failure->message);
 		journal_add(run->journal, true, "worktree.failed", "agent:s message:s", agent->name,
 			    failure->message);
-		agent_fail(agent, reason);
 		return;
 	}
 	agent->worktree_made = true;
 	journal_add(run->journal, true, "worktree.created",
 		    "agent:s path:s branch:s files:i notes:j", agent->name, agent->worktree,
 		    agent->branch, json_i64(answer, "files", 0), json_arr(answer, "notes"));
+}
+
+static void on_worktree(struct json_object *answer, const struct err *failure, void *arg)
+{
+	struct agent_record *agent = arg;
+
+	agent->create_pending = false;
+	note_worktree(agent, answer, failure);
+	if (agent->state == AGENT_COLLECTING) {
+		collect_start(agent); /* the agent was gone before its worktree was there */
+		return;
+	}
+	if (failure) {
+		AUTO_FREE char *reason = mem_printf("no worktree: %s", failure->message);
+		agent_fail(agent, reason);
+		return;
+	}
 	if (agent->setup_pending && agent->child)
-		setup_run(agent, settings_str(run->settings, OPT_SETUP), on_setup_done);
+		setup_run(agent, settings_str(agent->run->settings, OPT_SETUP), on_setup_done);
 	else
 		worktree_ready(agent, NULL);
 }
@@ -101,6 +117,7 @@ void agent_make_worktree(struct agent_record *agent)
 
 	agent->setup_pending = settings_str(agent->run->settings, OPT_SETUP) != NULL;
 	json_set_bool(request, "setup_submodules", true);
+	agent->create_pending = true;
 	git_client_call(agent->run->git_client, "create", request, on_worktree, agent);
 }
 

@@ -145,7 +145,8 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 		    "agent:s status:s reason:s rounds:i tool_calls:i", agent->name, agent->status,
 		    agent->reason, agent->rounds, agent->tool_calls);
 	agent->state = AGENT_COLLECTING;
-	collect_start(agent);
+	if (!agent->create_pending)
+		collect_start(agent);
 }
 
 static const struct child_handler agent_handler = {

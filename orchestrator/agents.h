@@ -84,7 +84,8 @@ struct agent_record {
 	char *worktree, *git_dir, *branch, *dir, *gen_dir;
 	enum { READY_UNKNOWN, READY_OK, READY_FAILED } ready;
 	char *ready_message;
-	bool setup_pending; /* the start document waits for the setup command */
+	bool create_pending; /* baton-git has not answered yet: collecting waits for it */
+	bool setup_pending;  /* the start document waits for the setup command */
 
 	char *status; /* done, failed, stopped, limit, lost, budget; NULL while it works */
 	char *reason;

@@ -293,12 +293,14 @@ static void review_end(struct review *review)
 	git_client_call(review->run->git_client, "remove_view", request, on_view_removed, review);
 }
 
-static void write_extra(const char *path, const struct buf *text)
+/* A file that the user asked for and does not get is a failure: whoever reads it would take its
+ * absence for a clean review. */
+static void write_extra(struct run *run, const char *path, const struct buf *text)
 {
 	struct err err = ERR_INIT;
 
 	if (path && file_write_atomic(AT_FDCWD, path, text->data, text->len, 0644, &err) < 0)
-		command_fail(&err);
+		run_output_failed(run, &err);
 }
 
 /* The findings go into the run's report, and into the files that the user asked for. */
@@ -315,6 +317,9 @@ static void review_report(struct run *run, void *arg)
 		.lost_agents = review->n_lost,
 		.skipped = review->shards.skipped,
 		.n_skipped = review->shards.n_skipped,
+		.failure = run->exit_status == EXIT_OK || run->exit_status == EXIT_FINDINGS
+				   ? NULL
+				   : run->stop_reason,
 		.lost = review->lost,
 		.n_lost = review->n_lost,
 	};
@@ -326,12 +331,12 @@ static void review_report(struct run *run, void *arg)
 	run->report = findings_json(&review->findings, &summary);
 	findings_markdown(&review->findings, &summary, &text);
 	json_set_strn(run->report, "markdown", buf_str(&text), text.len);
-	write_extra(settings_str(run->settings, OPT_OUTPUT), &text);
+	write_extra(run, settings_str(run->settings, OPT_OUTPUT), &text);
 	buf_clear(&text);
 	AUTO_JSON struct json_object *sarif = findings_sarif(&review->findings, &summary);
 	json_write_pretty(&text, sarif);
-	write_extra(sarif_path, &text);
-	write_extra(settings_str(run->settings, OPT_SARIF), &text);
+	write_extra(run, sarif_path, &text);
+	write_extra(run, settings_str(run->settings, OPT_SARIF), &text);
 	buf_release(&text);
 }
 

@@ -61,14 +61,15 @@ static void on_removed(struct json_object *answer, const struct err *failure, vo
  */
 static void maybe_remove(struct agent_record *agent)
 {
-	struct run *run = agent->run;
+	bool untouched = strcmp(agent->status, "lost") != 0 && agent->changes &&
+			 json_len(json_arr(agent->changes, "commits")) == 0 &&
+			 json_len(json_arr(agent->changes, "files")) == 0;
 
-	if (agent->kept || strcmp(agent->status, "done") != 0 ||
-	    settings_flag(run->settings, OPT_KEEP)) {
-		if (!agent->kept)
-			agent->kept = mem_strdup(strcmp(agent->status, "done") == 0
-							 ? "--keep"
-							 : "the agent did not end with a report");
+	if (!agent->kept && settings_flag(agent->run->settings, OPT_KEEP))
+		agent->kept = mem_strdup("--keep");
+	else if (!agent->kept && !untouched && strcmp(agent->status, "done") != 0)
+		agent->kept = mem_strdup("the agent did not end with a report");
+	if (agent->kept) {
 		collect_done(agent);
 		return;
 	}

@@ -235,13 +235,13 @@ static void report_markdown(const struct run *run, struct buf *out)
 		add_agent(out, run->agents.list[i]);
 }
 
-static void write_file(const struct run *run, const char *name, const struct buf *text)
+static void write_file(struct run *run, const char *name, const struct buf *text)
 {
 	AUTO_FREE char *path = run_path(run, "%s", name);
 	struct err err = ERR_INIT;
 
 	if (file_write_atomic(AT_FDCWD, path, text->data, text->len, 0600, &err) < 0)
-		log_error("%s", err.message);
+		run_output_failed(run, &err);
 }
 
 void outcome_write(struct run *run)

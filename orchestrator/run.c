@@ -93,6 +93,16 @@ void run_fail(struct run *run, const struct err *err)
 	run_stop(run, status, err->message);
 }
 
+void run_output_failed(struct run *run, const struct err *err)
+{
+	command_fail(err);
+	if (run->exit_status != EXIT_OK && run->exit_status != EXIT_FINDINGS)
+		return;
+	run->exit_status = EXIT_FAILED;
+	free(run->stop_reason);
+	run->stop_reason = mem_strdup(err->message);
+}
+
 /* WORKING -> CLOSING, once nobody works any more. */
 static void begin_closing(struct run *run)
 {
@@ -101,7 +111,7 @@ static void begin_closing(struct run *run)
 		outcome_write(run);
 		struct err err = ERR_INIT;
 		if (journal_commit(run->journal, &err) < 0)
-			log_error("%s", err.message);
+			run_output_failed(run, &err);
 		services_poke_view(run);
 	}
 	services_stop(run);

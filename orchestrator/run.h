@@ -124,6 +124,9 @@ void run_stop(struct run *run, enum exit_status status, const char *reason);
 /* Before the journal exists a failure is printed; afterwards it is a record too. */
 void run_fail(struct run *run, const struct err *err);
 
+/* A report or record could not be written: told, and the run has failed, whatever it was before. */
+void run_output_failed(struct run *run, const struct err *err);
+
 /* A path below the run's folder; caller frees. */
 char *run_path(const struct run *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *run_status_name(const struct run *run); /* succeeded, failed, stopped, budget */

@@ -275,19 +275,26 @@ static void add_rule(struct json_object *rules, const char *id, const char *cate
 }
 
 /* What nobody reviewed is told, so that an empty list of results is not taken for a clean bill. */
+static void add_notification(struct json_object *notifications, const char *text)
+{
+	struct json_object *notification = json_object_new_object();
+
+	json_set_str(notification, "level", "error");
+	json_set(notification, "message", message_object(text));
+	json_object_array_add(notifications, notification);
+}
+
 static struct json_object *sarif_invocations(const struct review_summary *s)
 {
 	struct json_object *list = json_object_new_array();
 	struct json_object *invocation = json_object_new_object();
 	struct json_object *notifications = json_object_new_array();
 
-	for (size_t i = 0; i < s->n_lost; i++) {
-		struct json_object *notification = json_object_new_object();
-		json_set_str(notification, "level", "error");
-		json_set(notification, "message", message_object(s->lost[i]));
-		json_object_array_add(notifications, notification);
-	}
-	json_set_bool(invocation, "executionSuccessful", s->n_lost == 0);
+	if (s->failure)
+		add_notification(notifications, s->failure);
+	for (size_t i = 0; i < s->n_lost; i++)
+		add_notification(notifications, s->lost[i]);
+	json_set_bool(invocation, "executionSuccessful", s->n_lost == 0 && !s->failure);
 	json_set(invocation, "toolExecutionNotifications", notifications);
 	json_object_array_add(list, invocation);
 	return list;

@@ -89,8 +89,9 @@ struct review_summary {
 	size_t reviewers, verifiers, lost_agents;
 	char *const *skipped;
 	size_t n_skipped;
-	char *const *lost; /* "a4: killed by signal 9; files src/x.c" : parts of the diff nobody
-			      reviewed */
+	const char *failure; /* why the review as a whole did not come to its end, or NULL */
+	char *const *lost;   /* "a4: killed by signal 9; files src/x.c" : parts of the diff nobody
+				reviewed */
 	size_t n_lost;
 };
 void findings_markdown(const struct findings *f, const struct review_summary *s, struct buf *out);
