@@ -283,7 +283,7 @@ class Run:
 class World:
     def __init__(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="baton-test-"))
-        self.started = []
+        self.started, self.stderr = [], []
         self.scenarios = 0
         self.env = {k: v for k, v in os.environ.items()
                     if not re.match(r"BATON_|XDG_|GIT_|ANTHROPIC_|OPENAI_|NO_COLOR|.*_(proxy|PROXY)$", k)}
@@ -317,6 +317,7 @@ class World:
         done = subprocess.run(args, cwd=cwd or self.repo, env={**self.env, **(env or {})}, input=stdin,
                               capture_output=True, text=True, errors="replace", timeout=120 * SLOW)
         result = Done(list(args), done.returncode, done.stdout, done.stderr)
+        self.stderr.append(done.stderr)
         if status is not None:
             check(done.returncode == status, f"exit status {status} was expected", result)
         return result
@@ -491,10 +492,23 @@ def test(function):
     return function
 
 
+SANITIZED = re.compile(r"ERROR: \w+Sanitizer|runtime error:")
+
+
+def sanitizers_are_silent(world):
+    """What a sanitizer says in any process of a run stands on a stderr that we kept or in an agent's log."""
+    texts = [s.text("err") for s in world.started] + world.stderr
+    for folder, _, files in os.walk(world.dir):
+        texts += [world.read(os.path.join(folder, name)) for name in files if name == "stderr.log"]
+    for text in texts:
+        check(not SANITIZED.search(text), "a sanitizer found something", text[:6000])
+
+
 def run_one(function):
     world = World()
     try:
         function(world)
+        sanitizers_are_silent(world)
         return True
     except Failure as problem:
         frames = [f for f in traceback.extract_tb(problem.__traceback__) if "/rig.py" not in f.filename]
