@@ -8,10 +8,9 @@
  *             reader up to max_body. FRAME_NO_BODY: len must be 0. FRAME_URGENT: overtakes other
  *             frames in the sender's queue (request too, so that its cancel cannot overtake it).
  *   max_body  the largest body in bytes (of the joined document for FRAME_PARTS)
- *   fields    header fields beside type, len, more: "name:kind" separated by blanks; kinds: i
- * integer
- *             >= 0, s string, b boolean; a '?' after the kind makes it optional. Unknown fields are
- *             ignored, so that a newer peer may say more.
+ *   fields    header fields beside type, len, more: "name:kind" separated by blanks. Kinds: i is an
+ *             integer >= 0, s a string, b a boolean; a '?' after the kind makes it optional.
+ *             Unknown fields are ignored, so that a newer peer may say more.
  *
  * Numbers are never reused. docs/frames.md is the long form; it is checked against this table.
  *

@@ -188,8 +188,9 @@ static bool results_hold(const struct condition *c, struct request *r, struct sc
 	return part != NULL;
 }
 
-/* Numbers first, then the role, patterns last: most rules are ruled out before a pattern runs. */
-bool condition_holds(const struct condition *c, struct request *r, struct scope *scope)
+/* Captures go into the scope. Numbers first, then the role, patterns last: most rules are ruled out
+ * before a pattern runs. */
+static bool condition_holds(const struct condition *c, struct request *r, struct scope *scope)
 {
 	const char *last = "";
 	size_t last_len = 0;

@@ -25,8 +25,6 @@ struct decision {
 /* Fills the scope's captures with those of the rule that answers. Uses are counted. */
 struct decision match_rules(struct scenario *scenario, struct match_counts *counts,
 			    struct request *r, struct scope *scope);
-/* Does the condition hold? Captures go into the scope. */
-bool condition_holds(const struct condition *c, struct request *r, struct scope *scope);
 /* The name behind a "role:" line of the system prompt; borrowed. False if there is none. */
 bool request_role(const struct request *r, const char **ret, size_t *ret_len);
 

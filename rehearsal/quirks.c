@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-
 #define QUIRK_TABLE(X)                                                                             \
 	X("crlf", QUIRK_CRLF)                                                                      \
 	X("cr", QUIRK_CR)                                                                          \

@@ -18,7 +18,8 @@ void reply_release(struct reply *reply)
 	*reply = (struct reply)REPLY_INIT;
 }
 
-void reply_mark(struct reply *reply)
+/* Ends an event at the present end of the body. */
+static void reply_mark(struct reply *reply)
 {
 	MEM_GROW(reply->ends, reply->cap_ends, reply->n_ends + 1);
 	reply->ends[reply->n_ends++] = reply->body.len;

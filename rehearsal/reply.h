@@ -30,8 +30,6 @@ struct reply {
 	}
 
 void reply_release(struct reply *reply);
-/* Ends an event at the present end of the body. */
-void reply_mark(struct reply *reply);
 /* One server-sent event in the form that the quirks ask for; name may be NULL. */
 void reply_event(struct reply *reply, uint32_t quirks, const char *name, const char *data,
 		 size_t n);

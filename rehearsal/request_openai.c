@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
 #include "rehearsal/hash.h"
 #include "rehearsal/thinking.h"
 

@@ -8,7 +8,6 @@
 #include "rehearsal/template.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -43,10 +42,11 @@ static void write_node(const struct doc *doc, uint32_t node, struct buf *out)
 	}
 }
 
-/* The two protocols carry arguments as a tree and as a text. The text is parsed each time it is
- * asked for: few scenarios ask, and none asks often. */
-bool call_argument(const struct request *r, const struct part *call, const char *name,
-		   struct buf *out)
+/* An argument of a call as text; false if absent. The two protocols carry arguments as a tree and
+ * as a text. The text is parsed each time it is asked for: few scenarios ask, and none asks often.
+ */
+static bool call_argument(const struct request *r, const struct part *call, const char *name,
+			  struct buf *out)
 {
 	AUTO_JSON struct json_object *input = NULL;
 	struct json_object *value;
@@ -290,8 +290,9 @@ static bool expand(struct scope *scope, const char *text, size_t n, bool for_pat
 	return whole;
 }
 
-void template_text(struct scope *scope, const char *text, size_t n, bool for_pattern,
-		   struct buf *out)
+/* A text with its templates replaced; for_pattern quotes the values for use in a pattern. */
+static void template_text(struct scope *scope, const char *text, size_t n, bool for_pattern,
+			  struct buf *out)
 {
 	expand(scope, text, n, for_pattern, out);
 }

@@ -29,13 +29,7 @@ void scope_release(struct scope *scope);
 /* A tree with all templates replaced; owned by the caller. NULL for null and for a list's absent
  * item. */
 struct json_object *template_expand(struct scope *scope, struct json_object *node);
-/* A text with its templates replaced; for_pattern quotes the values for use in a pattern. */
-void template_text(struct scope *scope, const char *text, size_t n, bool for_pattern,
-		   struct buf *out);
 /* The pattern behind a reference: fixed, or made from its template now. NULL if there is none. */
 const struct pattern *template_pattern(struct scope *scope, const struct pattern_ref *ref);
-/* An argument of a call as text: strings as they are, other values as JSON. False if absent. */
-bool call_argument(const struct request *r, const struct part *call, const char *name,
-		   struct buf *out);
 
 #endif

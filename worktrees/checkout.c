@@ -9,7 +9,6 @@
  */
 #include "worktrees/checkout.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <git2.h>
 #include <git2/sys/repository.h>

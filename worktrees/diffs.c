@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #define DIFF "diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color"
 

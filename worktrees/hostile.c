@@ -87,7 +87,7 @@ int hostile_open_dir(const char *root, const char *rel, struct err *err)
 	return fd < 0 ? refuse(err, root, rel) : fd;
 }
 
-int hostile_open(const char *root, const char *rel, struct err *err)
+static int open_file(const char *root, const char *rel, struct err *err)
 {
 	char last[NAME_MAX + 1];
 	struct stat st;
@@ -106,7 +106,7 @@ int hostile_open(const char *root, const char *rel, struct err *err)
 
 int hostile_read(const char *root, const char *rel, size_t max, struct buf *out, struct err *err)
 {
-	AUTO_FD int fd = hostile_open(root, rel, err);
+	AUTO_FD int fd = open_file(root, rel, err);
 	size_t start = out->len;
 
 	if (fd < 0)

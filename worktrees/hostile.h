@@ -21,10 +21,9 @@
 /* Checks hex digits of exactly this length. */
 bool oid_valid(const char *s, size_t hex);
 
-/* Opens a folder (`rel` may be "" for root itself) or a regular file below root. -1 with
+/* Opens a folder (`rel` may be "" for root itself), or reads a regular file, below root. -1 with
  * ERR_NOT_FOUND, ERR_INVALID (a link or something odd is in the way). */
 int hostile_open_dir(const char *root, const char *rel, struct err *err);
-int hostile_open(const char *root, const char *rel, struct err *err);
 int hostile_read(const char *root, const char *rel, size_t max, struct buf *out, struct err *err);
 bool hostile_exists(const char *root, const char *rel);
 

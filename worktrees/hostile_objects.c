@@ -7,7 +7,6 @@
  * A box may still rewrite a linked file: the bytes are checked where they enter the user's
  * repository (index-pack --strict).
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,6 @@
  */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/memory.h"

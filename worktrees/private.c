@@ -6,8 +6,6 @@
  * remotes. Written file by file: `git init` and `git clone --reference` cost 5 to 20 ms and would
  * run templates.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -6,7 +6,6 @@
  * to his objects are loose ones that nothing names until a run's refs do, which git gc drops like
  * any other.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

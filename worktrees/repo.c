@@ -8,10 +8,8 @@
  */
 #include "worktrees/repo.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <git2.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/env.h"

@@ -70,10 +70,6 @@ int repo_make_refs(const struct repo *repo, const char *const refs[], const char
 int repo_move_ref(const struct repo *repo, const char *ref, const char *new_oid,
 		  const char *old_oid, const char *why, struct err *err);
 
-/* The text of a file at the root of a commit; ERR_NOT_FOUND. One link to a neighbour is followed.
- */
-int repo_root_file(const struct repo *repo, const char *commit, const char *name, size_t max,
-		   struct buf *out, struct err *err);
 /* AGENTS.md, else CLAUDE.md: [{"path", "text"}], owned by the caller. */
 struct json_object *repo_instructions(const struct repo *repo, const char *commit);
 

@@ -10,7 +10,6 @@
 #include "worktrees/repo_config.h"
 
 #include <git2.h>
-#include <stdio.h>
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -66,8 +66,10 @@ static int read_by_program(const struct repo *repo, const char *commit, const ch
 	return 0;
 }
 
-int repo_root_file(const struct repo *repo, const char *commit, const char *name, size_t max,
-		   struct buf *out, struct err *err)
+/* The text of a file at the root of a commit; ERR_NOT_FOUND. One link to a neighbour is followed.
+ */
+static int root_file(const struct repo *repo, const char *commit, const char *name, size_t max,
+		     struct buf *out, struct err *err)
 {
 	AUTO_FREE char *at = mem_strdup(name);
 
@@ -97,7 +99,7 @@ struct json_object *repo_instructions(const struct repo *repo, const char *commi
 		AUTO_BUF struct buf raw = BUF_INIT;
 		AUTO_BUF struct buf text = BUF_INIT;
 
-		if (repo_root_file(repo, commit, names[i], 256 << 10, &raw, NULL) < 0)
+		if (root_file(repo, commit, names[i], 256 << 10, &raw, NULL) < 0)
 			continue;
 		text_sanitize(&text, raw.data ? raw.data : "", raw.len);
 		struct json_object *one = json_object_new_object();
@@ -117,7 +119,7 @@ struct json_object *repo_submodules(const struct repo *repo, const char *commit)
 	AUTO_BUF struct buf out = BUF_INIT;
 	AUTO_BUF struct buf path = BUF_INIT;
 
-	if (repo_root_file(repo, commit, ".gitmodules", 1 << 20, &probe, NULL) < 0)
+	if (root_file(repo, commit, ".gitmodules", 1 << 20, &probe, NULL) < 0)
 		return list;
 	if (git_run(&cmd, GIT_ARGS("ls-tree", "-r", "-z", commit), &out, NULL) < 0)
 		return list;

@@ -5,7 +5,6 @@
  * the creation of worktrees, where every millisecond counts; later moves are the git program's,
  * whose lock retries and reflog rules are the user's own.
  */
-#include <errno.h>
 #include <git2.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -8,8 +8,6 @@
  */
 #include "worktrees/scratch.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -16,7 +16,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "worktrees/disk.h"
 
 #define NESTED_MAX 1000 /* nested repositories in one worktree */

@@ -4,7 +4,6 @@
  * Everything is compared as trees: the base, the agent's HEAD, and the worktree as it is. Nothing
  * is kept and nothing in the user's repository changes.
  */
-#include <stdio.h>
 
 #include "base/memory.h"
 #include "worktrees/diffs.h"

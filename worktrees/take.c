@@ -20,8 +20,9 @@
 #define CHECKPOINT_FILES 20000
 #define TIPS_MAX	 1000
 
-int take_tip(const struct scratch *scratch, char ret_oid[OID_MAX], bool *ret_from_head,
-	     struct err *err)
+/* The agent's tip, "" if there is none. */
+static int take_tip(const struct scratch *scratch, char ret_oid[OID_MAX], bool *ret_from_head,
+		    struct err *err)
 {
 	struct work_heads heads;
 	bool ahead = false;

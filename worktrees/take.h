@@ -18,10 +18,6 @@ struct take_result {
  * it. ERR_BUSY: it is checked out somewhere. ERR_INVALID: the objects are not whole. */
 int take_branch(struct scratch *scratch, struct take_result *ret, struct err *err);
 
-/* The agent's tip as take_branch would choose it, "" if there is none. */
-int take_tip(const struct scratch *scratch, char ret_oid[OID_MAX], bool *ret_from_head,
-	     struct err *err);
-
 /* Stores the worktree's state as the next commit of the chain, unless nothing changed. *ret_kept
  * (caller frees) says why it was too large to be stored. `extra`: commits that become further
  * parents. */

@@ -6,7 +6,6 @@
  * ever removed (trap 122). The commit may be an agent's, so no filter runs.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

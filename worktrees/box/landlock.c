@@ -6,7 +6,6 @@
  */
 #include "worktrees/box/landlock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
