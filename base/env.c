@@ -77,6 +77,21 @@ char **env_filter(const char *const *allow, const char *const *extra)
 	return list;
 }
 
+char **env_filter_more(const char *const *allow, const char *const *more, const char *const *extra)
+{
+	size_t n = 0, m = 0;
+
+	while (allow[n])
+		n++;
+	while (more && more[m])
+		m++;
+	AUTO_FREE const char **both = mem_alloc((n + m + 1) * sizeof(*both));
+	memcpy(both, allow, n * sizeof(*both));
+	if (m > 0)
+		memcpy(both + n, more, m * sizeof(*both));
+	return env_filter(both, extra);
+}
+
 void env_list_free(char **list)
 {
 	for (char **e = list; e && *e; e++)

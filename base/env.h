@@ -13,6 +13,8 @@ const char *env_get(const char *name); /* borrowed; NULL if unset or empty */
  * is a prefix. Extra "NAME=value" strings are added last and win. Caller frees with env_list_free.
  */
 char **env_filter(const char *const *allow, const char *const *extra);
+/* The same with a second allow list (the user's --pass-env). */
+char **env_filter_more(const char *const *allow, const char *const *more, const char *const *extra);
 void env_list_free(char **list); /* NULL allowed */
 
 /* Overwrites the value of each named variable in place (so /proc/PID/environ shows blanks) and

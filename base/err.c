@@ -45,7 +45,9 @@ static void message_append(struct err *err, const char *text)
 static enum err_code code_of_errno(int number)
 {
 	switch (number) {
-	case ENOENT: return ERR_NOT_FOUND;
+	case ENOENT:
+	case ENOTDIR: /* a part of the path is no folder: nothing is there either */
+		return ERR_NOT_FOUND;
 	case EEXIST: return ERR_EXISTS;
 	case EACCES:
 	case EPERM: return ERR_DENIED;

@@ -46,8 +46,9 @@ struct err {
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As err_set with ERR_IO (ERR_NOT_FOUND for ENOENT, ERR_DENIED for EACCES/EPERM, ERR_EXISTS for
- * EEXIST, ERR_NO_SPACE for ENOSPC/EDQUOT) and ": strerror(errno)" appended. Returns -1. */
+/* As err_set with ERR_IO (ERR_NOT_FOUND for ENOENT and ENOTDIR, ERR_DENIED for EACCES/EPERM,
+ * ERR_EXISTS for EEXIST, ERR_NO_SPACE for ENOSPC/EDQUOT) and ": strerror(errno)" appended. Returns
+ * -1. */
 int err_sys(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "prefix: " before the message; the code stays. Returns -1 so that callers can end on it. */

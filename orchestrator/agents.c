@@ -191,7 +191,7 @@ static int agent_spawn_process(struct agent_record *agent, struct err *err)
 	const char *argv[] = {"baton", "agent", NULL};
 	AUTO_FREE char *log = file_join(agent->gen_dir, "stderr.log");
 	AUTO_FD int fd_err = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	char **env = env_filter(allow, NULL);
+	char **env = env_filter_more(allow, settings_list(run->settings, OPT_PASS_ENV), NULL);
 	struct child_spec spec = {
 		.kind = CHILD_AGENT,
 		.name = agent->name,

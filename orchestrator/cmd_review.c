@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -293,13 +294,29 @@ static void review_end(struct review *review)
 	git_client_call(review->run->git_client, "remove_view", request, on_view_removed, review);
 }
 
+/* Into a device or a pipe (/dev/stdout) it is written; a link keeps being one; else it is replaced
+ * whole. */
+static int write_user_file(const char *path, const struct buf *text, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			return err_sys(err, "cannot open '%s'", path);
+		return file_write_all(fd, text->data, text->len, err);
+	}
+	AUTO_FREE char *real = realpath(path, NULL);
+	return file_write_atomic(AT_FDCWD, real ? real : path, text->data, text->len, 0644, err);
+}
+
 /* A file that the user asked for and does not get is a failure: whoever reads it would take its
  * absence for a clean review. */
 static void write_extra(struct run *run, const char *path, const struct buf *text)
 {
 	struct err err = ERR_INIT;
 
-	if (path && file_write_atomic(AT_FDCWD, path, text->data, text->len, 0644, &err) < 0)
+	if (path && write_user_file(path, text, &err) < 0)
 		run_output_failed(run, &err);
 }
 

@@ -115,6 +115,21 @@ static void choose_base(struct run *run)
 	}
 }
 
+/* What git would refuse as the beginning of a branch's name. */
+static int check_branch_prefix(const char *prefix, struct err *err)
+{
+	size_t n = strlen(prefix);
+	bool bad = *prefix == '/' || *prefix == '.' || *prefix == '-' || prefix[n - 1] == '/' ||
+		   strstr(prefix, "..") || strstr(prefix, "//") || strstr(prefix, "/.") ||
+		   strstr(prefix, "@{") || text_ends(prefix, ".lock") || prefix[n - 1] == '.';
+
+	for (const char *p = prefix; *p; p++)
+		bad |= (unsigned char)*p <= ' ' || *p == 127 || strchr("~^:?*[\\", *p) != NULL;
+	return bad ? err_set(err, ERR_USAGE, "--branch-prefix: '%s' cannot begin a branch's name",
+			     prefix)
+		   : 0;
+}
+
 /* Whether the branches' names are free is asked at the same time: it rarely fails, and then the
  * worktree could not be made either. */
 static int run_start(struct run *run, void *arg, struct err *err)
@@ -123,6 +138,8 @@ static int run_start(struct run *run, void *arg, struct err *err)
 
 	if (settings_flag(run->settings, OPT_DIRTY) && settings_str(run->settings, OPT_BASE))
 		return err_set(err, ERR_USAGE, "--dirty and --base exclude each other");
+	if (check_branch_prefix(settings_str(run->settings, OPT_BRANCH_PREFIX), err) < 0)
+		return -1;
 	json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
 	json_set_str(request, "run", run->id);
 	git_client_call(run->git_client, "check_prefix", request, on_prefix, run);

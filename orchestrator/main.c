@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -76,6 +77,12 @@ static int run_command(const struct command *command, int argc, char **argv)
 		project = project_find(argc, argv);
 	if (settings_load(argc, argv, command->scope, project, &settings, &err) < 0) {
 		err_prefix(&err, "%s", command->name);
+		return command_fail(&err);
+	}
+	const char *dir = settings_str(settings, OPT_DIRECTORY);
+	if (dir && !file_is_dir(dir)) {
+		err_set(&err, ERR_USAGE, "there is no folder '%s'", dir);
+		settings_free(settings);
 		return command_fail(&err);
 	}
 	if (settings_flag(settings, OPT_VERBOSE))

@@ -78,6 +78,8 @@ void run_stop(struct run *run, enum exit_status status, const char *reason)
 	if (run->journal)
 		journal_add(run->journal, false, "run.stopping", "reason:s", reason);
 	agents_stop_all(run, reason);
+	if (run->children)
+		children_stop_all(run->children, CHILD_JOB, 1000);
 }
 
 void run_fail(struct run *run, const struct err *err)

@@ -91,6 +91,11 @@ static int run_make_dirs(struct run *run, struct err *err)
 
 	if (!state)
 		return err_set(err, ERR_USAGE, "neither HOME nor XDG_STATE_HOME is set");
+	if (*state != '/')
+		return err_set(
+			err, ERR_USAGE,
+			"HOME or XDG_STATE_HOME is no absolute path: worktrees would go to '%s'",
+			state);
 	uint64_t hash = text_hash(run->common_dir, strlen(run->common_dir));
 	run->worktrees_dir =
 		mem_printf("%s/worktrees/%s-%08x/%s", state, name, (unsigned)hash, run->id);

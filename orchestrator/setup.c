@@ -122,7 +122,7 @@ static int setup_spawn(struct setup *setup, const char *command, struct err *err
 		return -1;
 	if (out < 0)
 		return err_sys(err, "cannot create '%s'", setup->log);
-	char **env = env_filter(allow, extra);
+	char **env = env_filter_more(allow, settings_list(run->settings, OPT_PASS_ENV), extra);
 	spec.opts.path = box;
 	spec.opts.argv = argv;
 	spec.opts.envp = (const char *const *)env;
