@@ -262,6 +262,8 @@ static int read_task_origin(struct agent_settings *s, struct err *err)
 	return 0;
 }
 
+#define WINDOW_MAX 1000000000 /* tokens; no model comes near, and shares of it never overflow */
+
 /* The window is refused here and not guessed: a wrong guess shows itself as an overflow in an hour.
  */
 static int read_model(struct agent_settings *s, struct err *err)
@@ -272,6 +274,8 @@ static int read_model(struct agent_settings *s, struct err *err)
 		return -1;
 	if (model_from_json(model, &s->model, err) < 0)
 		return err_prefix(err, "field 'model'");
+	if (s->model->window > WINDOW_MAX)
+		return err_set(err, ERR_INVALID, "field 'model.window' is above %d", WINDOW_MAX);
 	if (s->model->window <= 0)
 		return err_set(err, ERR_USAGE,
 			       "the context window of model '%s/%s' is not known: give it with "

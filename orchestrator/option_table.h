@@ -15,7 +15,7 @@
 	       "work on the repository that holds DIR (short: -C)")                                \
 	OPTION(MODEL, "model", STRING, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "PROVIDER/NAME",         \
 	       "the model; rehearsal:FILE plays a scenario")                                       \
-	OPTION(WINDOW, "window", COUNT, SCOPE_WORK, CFG_ANY, 2000, 0, "", "TOKENS",                \
+	OPTION(WINDOW, "window", COUNT, SCOPE_WORK, CFG_ANY, 2000, 1000000000, "", "TOKENS",       \
 	       "context window, where the model table does not know it")                           \
 	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
 	       "reasoning effort asked from the model")                                            \

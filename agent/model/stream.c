@@ -116,13 +116,16 @@ void stream_tell_call(struct stream_parser *p, const char *name)
 		p->events.on_call(p->arg, name);
 }
 
+#define COUNT_MAX 1000000000
+
 void stream_take_count(struct stream_parser *p, struct json_object *obj, const char *key,
 		       int64_t *field)
 {
 	int64_t value = json_i64(obj, key, -1);
 	if (value < 0)
 		return;
-	*field = value;
+	/* No call has a milliard tokens; sums of what a hostile server says must not overflow. */
+	*field = MIN(value, (int64_t)COUNT_MAX);
 	p->usage.known = true;
 }
 
