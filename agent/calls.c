@@ -219,9 +219,12 @@ static void run_all(struct agent *a, struct batch *b, bool cut)
 	for (size_t i = 0; i < b->n; i++) {
 		struct arrival *arrival = &b->list[i];
 
-		if (cut && i == b->n - 1)
+		if (cut && i == b->n - 1) {
 			refuse(arrival, RESULT_CUT);
-		else if (b->rc)
+			not_run(a, b, arrival);
+			continue;
+		}
+		if (b->rc)
 			refuse(arrival, RESULT_NOT_RUN);
 		else if (is_report(arrival) && !b->report)
 			b->report = arrival;

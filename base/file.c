@@ -18,6 +18,7 @@
 #include "config.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { FILE_READ_SIZE = 64 << 10, FILE_TRIES = 16 };
 
@@ -33,6 +34,15 @@ char *file_join(const char *a, const char *b)
 	if (n == 1 && a[0] == '/')
 		return mem_printf("/%s", b);
 	return mem_printf("%.*s/%s", (int)n, a, b);
+}
+
+bool file_lies_in(const char *folder, const char *path)
+{
+	AUTO_FREE char *top = realpath(folder, NULL);
+	AUTO_FREE char *real = realpath(path, NULL);
+
+	return top && real && text_starts(real, top) &&
+	       (real[strlen(top)] == '/' || !real[strlen(top)] || !strcmp(top, "/"));
 }
 
 const char *file_base(const char *path)

@@ -30,6 +30,8 @@ int file_remove_tree(const char *path, struct err *err);
 
 /* Joins with exactly one slash; caller frees. An absolute b gives b. */
 char *file_join(const char *a, const char *b);
+/* Is path, links resolved, below folder (or it)? Both must exist. */
+bool file_lies_in(const char *folder, const char *path);
 const char *file_base(const char *path); /* last component, borrowed */
 char *file_dir(const char *path); /* all before the last component, "." if none; caller frees */
 /* Folder of the running program (from /proc/self/exe); caller frees. */

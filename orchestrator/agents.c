@@ -65,6 +65,20 @@ struct agent_record *agent_find(struct run *run, const char *name)
 	return NULL;
 }
 
+/* A role may ask for less than the run's limit; for more only if it is not the repository's own and
+ * the user set no limit. */
+static int64_t choose_max_rounds(const struct run *run, const struct role *role, int64_t wanted)
+{
+	int64_t limit = settings_i64(run->settings, OPT_MAX_ROUNDS);
+	int64_t rounds = wanted ? wanted : role->max_rounds;
+	bool bound = settings_is_set(run->settings, OPT_MAX_ROUNDS) ||
+		     (run->toplevel && file_lies_in(run->toplevel, role->path));
+
+	if (!rounds)
+		return limit;
+	return bound ? MIN(rounds, limit) : rounds;
+}
+
 struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err)
 {
 	struct agent_pool *pool = &run->agents;
@@ -92,9 +106,7 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	agent->base = mem_strdup(spec->base);
 	agent->output_schema =
 		json_object_get(spec->output_schema ? spec->output_schema : role->output_schema);
-	agent->max_rounds = spec->max_rounds ? spec->max_rounds : role->max_rounds;
-	if (!agent->max_rounds)
-		agent->max_rounds = settings_i64(run->settings, OPT_MAX_ROUNDS);
+	agent->max_rounds = choose_max_rounds(run, role, spec->max_rounds);
 	agent->arg = spec->arg;
 	MEM_GROW(pool->list, pool->cap, pool->count + 1);
 	pool->list[pool->count++] = agent;

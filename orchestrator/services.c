@@ -260,7 +260,9 @@ static void on_rehearsal_exit(struct child *child, int status, const char *failu
 	child_describe_exit(status, text, sizeof(text));
 	snprintf(reason, sizeof(reason), "the rehearsal server %s (its messages stand above)",
 		 text);
-	run_stop(run, EXIT_USAGE, reason);
+	/* Before it told its address the scenario was at fault. */
+	bool served = json_str(run->provider_json, "base_url", NULL) != NULL;
+	run_stop(run, served ? EXIT_UNREACHABLE : EXIT_USAGE, reason);
 }
 
 static const struct child_handler rehearsal_handler = {.on_exit = on_rehearsal_exit};

@@ -339,12 +339,24 @@ int layer_parse(struct settings *s, const char *path, const void *text, size_t n
 	return rc;
 }
 
+static bool layer_of_project(enum layer layer)
+{
+	return layer == LAYER_PROJECT || layer == LAYER_PROJECT_LOCAL;
+}
+
 int layer_read_file(struct settings *s, const char *path, enum layer layer, struct err *err)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 
 	if (!file_exists(path))
 		return 0;
+	/* Its content may be shown in messages: a link of the repository's must not lead to a
+	 * secret. */
+	AUTO_FREE char *dir = file_dir(path);
+	AUTO_FREE char *top = file_dir(dir);
+	if (layer_of_project(layer) && !file_lies_in(top, path))
+		return err_set(err, ERR_USAGE,
+			       "%s: the file is a link that leads out of the project", path);
 	if (file_read(AT_FDCWD, path, CONFIG_FILE_MAX, &text, err) < 0)
 		return -1;
 	return layer_parse(s, path, buf_str(&text), text.len, layer, err);

@@ -249,6 +249,8 @@ static int take_model(struct parser *p, struct err *err)
 }
 
 /* `pointer` is the field's place for the message, without its first slash. */
+#define NUMBER_MAX 1000000
+
 static int take_number(struct parser *p, struct json_object *from, const char *pointer,
 		       const char *key, int64_t *to, struct err *err)
 {
@@ -256,8 +258,9 @@ static int take_number(struct parser *p, struct json_object *from, const char *p
 
 	if (!value)
 		return 0;
-	if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0)
-		return wrong(p, pointer, err, "a number of 0 or more is expected for", key);
+	if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0 ||
+	    json_object_get_int64(value) > NUMBER_MAX)
+		return wrong(p, pointer, err, "a number from 0 to 1,000,000 is expected for", key);
 	*to = json_object_get_int64(value);
 	return 0;
 }

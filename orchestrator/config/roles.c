@@ -22,16 +22,6 @@
 
 #define ROLE_FILE_MAX (256 << 10)
 
-/* Both sides resolved: the project may itself be reached through a link. */
-static bool lies_in(const char *folder, const char *path)
-{
-	AUTO_FREE char *top = realpath(folder, NULL);
-	AUTO_FREE char *real = realpath(path, NULL);
-
-	return top && real && text_starts(real, top) &&
-	       (real[strlen(top)] == '/' || strcmp(top, "/") == 0);
-}
-
 /* 1: loaded, 0: not there, -1: there and wrong. */
 static int load_from(const char *dir, const char *below, const char *name, bool claude,
 		     struct role **ret, struct err *err)
@@ -43,7 +33,7 @@ static int load_from(const char *dir, const char *below, const char *name, bool 
 
 	if (!path || !file_exists(path))
 		return 0;
-	if (!lies_in(dir, path))
+	if (!file_lies_in(dir, path))
 		return err_set(err, ERR_DENIED, "'%s' leads out of '%s'", path, dir);
 	if (file_read(AT_FDCWD, path, ROLE_FILE_MAX, &text, err) < 0)
 		return -1;

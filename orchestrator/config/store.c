@@ -255,6 +255,9 @@ int store_text(struct settings *s, const struct option *o, const char *text, enu
 	case OPTION_CHOICE: return set_choice(v, o, text, layer, where, err);
 	case OPTION_STRING:
 	case OPTION_PATH:
+		if (!*text)
+			return err_set(err, ERR_USAGE, "%s: '%s' must not be empty", where,
+				       o->name);
 		if (claim(v, layer, where)) {
 			free(v->text);
 			v->text = o->type == OPTION_PATH ? file_join(base_dir, text)
