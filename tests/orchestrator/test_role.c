@@ -166,8 +166,8 @@ static void test_strict_errors(void **state)
 	refused("---\neffort: huge\n---\nGo.", "r.md:2: unknown value 'huge'");
 	refused("---\nnetwork: all\n---\nGo.", "r.md:2: unknown value 'all'");
 	refused("---\n\nwrite: no\n---\nGo.", "r.md:3: true or false"); /* YAML's "no" is text */
-	refused("---\nmax_rounds: -1\n---\nGo.", "r.md:2: a number of 0 or more");
-	refused("---\ncontext:\n  max_rounds: ten\n---\nGo.", "r.md:3: a number of 0 or more");
+	refused("---\nmax_rounds: -1\n---\nGo.", "r.md:2: a number from 0 to");
+	refused("---\ncontext:\n  max_rounds: ten\n---\nGo.", "r.md:3: a number from 0 to");
 	refused("---\ncontext: 5\n---\nGo.", "r.md:2: a mapping is expected");
 	refused("---\noutput_schema: x\n---\nGo.", "r.md:2: a mapping is expected");
 	refused("---\n- a\n---\nGo.", "must be a mapping");
