@@ -21,6 +21,7 @@
 struct ack {
 	struct agent_record *agent;
 	char *call;
+	bool failed;
 };
 
 static void on_ack_durable(void *arg)
@@ -29,7 +30,7 @@ static void on_ack_durable(void *arg)
 	struct buf fields = BUF_INIT;
 
 	if (ack->agent->child && ack->agent->child->channel) {
-		buf_adds(&fields, "\"ok\":true,\"call\":");
+		buf_addf(&fields, "\"ok\":%s,\"call\":", ack->failed ? "false" : "true");
 		json_write_cstr(&fields, ack->call);
 		channel_send(ack->agent->child->channel, FRAME_ACK, buf_str(&fields), "{}", 2);
 	}
@@ -72,8 +73,8 @@ static int on_hello(struct agent_record *agent, const struct frame *frame, struc
 	if (agent->said_hello)
 		return err_set(err, ERR_INVALID, "it said hello twice");
 	agent->said_hello = true;
-	if (!agent->setup_pending)
-		agent_send_start(agent);
+	agent_expect_work(agent);
+	agent_start_if_ready(agent);
 	return 0;
 }
 
@@ -170,6 +171,7 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 	agent->result = json_object_get(body);
 	agent->rounds = json_i64(body, "rounds", agent->rounds);
 	agent->state = AGENT_ENDING;
+	agent_expect_end(agent);
 	return 0;
 }
 
@@ -182,6 +184,7 @@ static void on_checkpoint_done(struct json_object *answer, const struct err *fai
 	journal_add(agent->run->journal, true, "agent.checkpoint", "agent:s commit:s message:s",
 		    agent->name, json_str(answer, "commit", NULL),
 		    failure ? failure->message : NULL);
+	ack->failed = failure != NULL;
 	journal_defer(agent->run->journal, on_ack_durable, ack);
 }
 

@@ -55,15 +55,19 @@ static void worktree_ready(struct agent_record *agent, const char *failure)
 	agent->ready = failure ? READY_FAILED : READY_OK;
 	free(agent->ready_message);
 	agent->ready_message = mem_strdup(failure);
-	if (agent->said_hello && !agent->sent_start)
-		agent_send_start(agent); /* it waited for the setup command */
-	else
+	bool started = agent->sent_start;
+	agent_start_if_ready(agent); /* it may have waited for the setup command */
+	if (started)
 		send_ready(agent);
 }
 
 /* Trap 126: a failed setup is told before the model starts, and nothing is spent. */
 static void on_setup_done(struct agent_record *agent, const char *failure)
 {
+	if (agent->state == AGENT_COLLECTING) {
+		collect_start(agent); /* the agent was gone before its setup was over */
+		return;
+	}
 	if (!failure) {
 		agent->setup_pending = false;
 		worktree_ready(agent, NULL);
@@ -248,7 +252,8 @@ static struct json_object *document_limits(const struct agent_record *agent)
 	json_set_i64(doc, "shell_chars", 30000);
 	json_set_i64(doc, "grep_chars", 20000);
 	json_set_i64(doc, "results_total_chars", 200000);
-	json_set_i64(doc, "report_tokens", 2000);
+	/* A4 bounds what another agent has to read; a review is read by this program, whole. */
+	json_set_i64(doc, "report_tokens", agent->view ? 200000 : 2000);
 	return doc;
 }
 
@@ -285,6 +290,13 @@ static struct json_object *start_document(const struct agent_record *agent)
 		     agent->role->compact_buffer ? agent->role->compact_buffer : 13000);
 	json_set(doc, "context", context);
 	return doc;
+}
+
+void agent_start_if_ready(struct agent_record *agent)
+{
+	if (agent->said_hello && !agent->sent_start && !agent->setup_pending &&
+	    !agent->run->starts_held && agent->child && agent->child->channel)
+		agent_send_start(agent);
 }
 
 void agent_send_start(struct agent_record *agent)

@@ -12,6 +12,8 @@ struct json_object;
 void agent_make_worktree(struct agent_record *agent);
 /* Sends the start document (docs/documents.md). */
 void agent_send_start(struct agent_record *agent);
+/* The same, if it said hello and nothing holds it back. */
+void agent_start_if_ready(struct agent_record *agent);
 /* {"run", "agent", "branch", "base", "worktree", "git_dir"} for git operations; caller puts it. */
 struct json_object *agent_git_entry(const struct agent_record *agent);
 

@@ -27,15 +27,9 @@
 
 #define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
 #define TERM_GRACE_MS	3000  /* from TERM to KILL */
+#define HELLO_MS	30000 /* from the spawn to hello */
+#define END_GRACE_MS	10000 /* from the result to the end of the process */
 #define REPORT_GRACE_MS 60000 /* from the request to report to the stop */
-
-const char *agent_state_name(enum agent_state state)
-{
-	static const char *const names[] = {"queued", "preparing",  "working",
-					    "ending", "collecting", "done"};
-
-	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
-}
 
 enum exit_status agent_exit_status(const struct agent_record *agent)
 {
@@ -54,15 +48,6 @@ enum exit_status agent_exit_status(const struct agent_record *agent)
 			return EXIT_UNREACHABLE;
 	}
 	return EXIT_FAILED;
-}
-
-struct agent_record *agent_find(struct run *run, const char *name)
-{
-	for (size_t i = 0; i < run->agents.count; i++) {
-		if (strcmp(run->agents.list[i]->name, name) == 0)
-			return run->agents.list[i];
-	}
-	return NULL;
 }
 
 /* A role may ask for less than the run's limit; for more only if it is not the repository's own and
@@ -85,7 +70,7 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	struct role *role;
 	struct model *own_model = NULL;
 
-	if (role_load(spec->role, run->toplevel, &role, err) < 0)
+	if (role_load(spec->role, spec->foreign_role ? NULL : run->toplevel, &role, err) < 0)
 		return NULL;
 	if (role->model && run_role_model(run, role->model, &own_model, err) < 0) {
 		role_free(role);
@@ -115,6 +100,8 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 			    *note);
 	return agent;
 }
+
+static void agent_arm(struct agent_record *agent, int64_t ms);
 
 /* ---- starting ---- */
 
@@ -157,7 +144,9 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 		    "agent:s status:s reason:s rounds:i tool_calls:i", agent->name, agent->status,
 		    agent->reason, agent->rounds, agent->tool_calls);
 	agent->state = AGENT_COLLECTING;
-	if (!agent->create_pending)
+	if (agent->setup)
+		child_stop(agent->setup, TERM_GRACE_MS); /* collecting waits for its end */
+	if (!agent->create_pending && !agent->setup)
 		collect_start(agent);
 }
 
@@ -253,6 +242,7 @@ static void agent_start(struct agent_record *agent)
 		    "agent:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
 		    agent->name, agent->role->name, agent->generation, (int64_t)agent->child->pid,
 		    agent->branch, agent->worktree, agent->base, agent->task);
+	agent_arm(agent, HELLO_MS);
 	if (!agent->view)
 		agent_make_worktree(agent);
 }
@@ -279,7 +269,9 @@ static void on_stop_step(evutil_socket_t fd, short what, void *arg)
 
 	if (!agent->child)
 		return;
-	if (agent->stop_step == 0)
+	if (!agent->said_hello)
+		child_fail(agent->child, "it said no hello within %d s", HELLO_MS / 1000);
+	else if (agent->stop_step == 0)
 		agent_stop(agent, agent->reason);
 	else
 		child_stop(agent->child, TERM_GRACE_MS);
@@ -292,6 +284,18 @@ static void agent_arm(struct agent_record *agent, int64_t ms)
 	if (!agent->ev_deadline)
 		agent->ev_deadline = evtimer_new(agent->run->base, on_stop_step, agent);
 	evtimer_add(agent->ev_deadline, &tv);
+}
+
+void agent_expect_end(struct agent_record *agent)
+{
+	agent->stop_step = 1;
+	agent_arm(agent, END_GRACE_MS);
+}
+
+void agent_expect_work(struct agent_record *agent)
+{
+	if (agent->stop_step == 0 && agent->ev_deadline)
+		event_del(agent->ev_deadline);
 }
 
 static void agent_control(struct agent_record *agent, const char *action, const char *reason)
@@ -321,6 +325,10 @@ void agent_stop(struct agent_record *agent, const char *reason)
 	char *kept = mem_strdup(reason);
 	free(agent->reason);
 	agent->reason = kept;
+	if (!agent->sent_start) {
+		child_stop(agent->child, TERM_GRACE_MS); /* it has nothing to bring to an end */
+		return;
+	}
 	agent_control(agent, "stop", reason);
 	agent_arm(agent, STOP_GRACE_MS);
 }

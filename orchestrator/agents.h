@@ -38,7 +38,6 @@ enum agent_state {
 	AGENT_COLLECTING,
 	AGENT_DONE,
 };
-const char *agent_state_name(enum agent_state state);
 
 /* What an agent is to do. Strings are copied. */
 struct agent_spec {
@@ -48,7 +47,9 @@ struct agent_spec {
 	const char *brief; /* may be NULL */
 	const char
 		*view; /* absolute path of a shared read-only tree; NULL: a worktree of its own */
-	const char *base;		   /* commit; needed when view is NULL */
+	const char *base;  /* commit; needed when view is NULL */
+	bool foreign_role; /* not one of the project's: what is reviewed may not choose its reviewer
+			    */
 	struct json_object *output_schema; /* overrides the role's; may be NULL; borrowed */
 	int64_t max_rounds;		   /* 0: the role's or the run's */
 	void *arg;			   /* the driver's */
@@ -85,6 +86,7 @@ struct agent_record {
 	enum { READY_UNKNOWN, READY_OK, READY_FAILED } ready;
 	char *ready_message;
 	bool create_pending; /* baton-git has not answered yet: collecting waits for it */
+	struct child *setup; /* the running setup command, or NULL */
 	bool setup_pending;  /* the start document waits for the setup command */
 
 	char *status; /* done, failed, stopped, limit, lost, budget; NULL while it works */
@@ -133,11 +135,12 @@ void agents_stop_all(struct run *run, const char *reason);
 void agents_kill_all(struct run *run);
 /* Watchdogs (X6): once a tick. */
 void agents_watch(struct run *run);
-/* Calls that wait for budget: try again after a settlement. */
-void agents_retry_held(struct run *run);
+/* Its result came: the process has a while to end. */
+void agent_expect_end(struct agent_record *agent);
+/* It said hello: the deadline for that is over. */
+void agent_expect_work(struct agent_record *agent);
 /* What the end of this agent means for a run that needed its work. */
 enum exit_status agent_exit_status(const struct agent_record *agent);
-struct agent_record *agent_find(struct run *run, const char *name);
 void agents_release(struct agent_pool *pool);
 
 #endif

@@ -21,6 +21,11 @@
 #define SSE_OVERHEAD 20
 #define COUNT_MAX    1000000000000 /* tokens or bytes of one call; more is a broken agent */
 
+static bool has_limit(const struct run *run)
+{
+	return run->budget.max_cost >= 0 || run->budget.max_tokens > 0;
+}
+
 static struct agent_call *call_by_req(struct agent_record *agent, int64_t req)
 {
 	for (size_t i = 0; i < agent->n_calls; i++) {
@@ -65,6 +70,39 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 	journal_settled(agent, call->req, &before, true);
 }
 
+struct release {
+	struct agent_record *agent;
+	int64_t req;
+};
+
+static void on_reserved(void *arg)
+{
+	struct release *release = arg;
+	struct agent_record *agent = release->agent;
+	struct call_entry *entry = NULL;
+
+	if (agent->child && agent->child->channel)
+		entry = call_relay_find(agent->run->relay, agent->child->channel, release->req);
+	if (entry && entry->held)
+		call_relay_release(agent->run->relay, entry);
+	free(release);
+}
+
+/* I11: with a limit the reservation is on disk before the money can be spent. */
+static void release_when_durable(struct agent_record *agent, struct call_entry *entry)
+{
+	struct run *run = agent->run;
+
+	if (!has_limit(run)) {
+		call_relay_release(run->relay, entry);
+		return;
+	}
+	struct release *release = mem_alloc(sizeof(*release));
+	release->agent = agent;
+	release->req = entry->req;
+	journal_defer(run->journal, on_reserved, release);
+}
+
 /* Reserves and releases, waits, or refuses. Returns false when the request stays held. */
 static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 {
@@ -75,10 +113,10 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	switch (run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
 				   &call->reservation, &affordable)) {
 	case BUDGET_OK:
-		journal_add(run->journal, run->budget.max_cost >= 0 || run->budget.max_tokens > 0,
-			    "call.reserved", "agent:s req:i tokens:i cost:d", agent->name,
-			    entry->req, call->reservation.tokens, call->reservation.cost);
-		call_relay_release(run->relay, entry);
+		journal_add(run->journal, has_limit(run), "call.reserved",
+			    "agent:s req:i tokens:i cost:d", agent->name, entry->req,
+			    call->reservation.tokens, call->reservation.cost);
+		release_when_durable(agent, entry);
 		return true;
 	case BUDGET_WAIT:
 		channel_sendf(entry->from, FRAME_WAITING, NULL, 0,
@@ -122,6 +160,10 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 
 	if (check_counts(frame, counts, ARRAY_SIZE(counts), err) < 0)
 		return -1;
+	/* It is priced as its own model, so it must be that one. */
+	if (strcmp(json_str(frame->header, "model", ""), agent->model->name) != 0 ||
+	    strcmp(json_str(frame->header, "provider", ""), agent->model->provider) != 0)
+		return err_set(err, ERR_INVALID, "request for another model than its own");
 	if (agent->n_calls == ARRAY_SIZE(agent->calls))
 		return err_set(err, ERR_INVALID, "agent opened more than %zu calls at once",
 			       ARRAY_SIZE(agent->calls));
@@ -210,7 +252,8 @@ static void call_again(struct agent_record *agent, struct call_entry *entry)
 	struct run *run = agent->run;
 	int64_t affordable;
 
-	if (!call)
+	/* Nothing came of it, so nothing was spent: the reservation holds for the next attempt. */
+	if (!call || entry->bytes_down == 0)
 		return;
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
@@ -276,7 +319,7 @@ static void settle_dead_attempt(struct call_entry *entry, void *arg)
 	struct run *run = arg;
 	int64_t affordable;
 
-	if (!call || call->over || !call->reservation.open)
+	if (!call || call->over || !call->reservation.open || entry->bytes_down == 0)
 		return;
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);

@@ -62,6 +62,7 @@ static struct agent_record *queue(struct review *review, const char *role, const
 		.task = task,
 		.brief = brief,
 		.view = review->view,
+		.foreign_role = true,
 		.output_schema = schema,
 		.arg = mem_dup(&job, sizeof(job)),
 	};
@@ -102,7 +103,7 @@ static void start_verifiers(struct review *review)
 			review->verifiers++;
 		buf_release(&task);
 	}
-	if (review->open == 0)
+	if (review->open == 0 && review->phase != PHASE_OVER)
 		review_end(review);
 }
 
@@ -134,6 +135,14 @@ static void note_lost(struct review *review, const struct agent_record *agent,
 	review->lost[review->n_lost++] = buf_take(&text);
 }
 
+/* Findings that did not fit into a report are as bad as files that nobody read. */
+static void note_cut(struct review *review, const struct agent_record *agent)
+{
+	MEM_GROW(review->lost, review->cap_lost, review->n_lost + 1);
+	review->lost[review->n_lost++] =
+		mem_printf("%s: its report was too long and was cut", agent->name);
+}
+
 static void review_agent_done(struct run *run, struct agent_record *agent, void *arg)
 {
 	struct review *review = arg;
@@ -144,9 +153,11 @@ static void review_agent_done(struct run *run, struct agent_record *agent, void 
 	if (!agent->report || json_flag(agent->report, "by_rule", false) ||
 	    strcmp(agent->status, "done") != 0)
 		note_lost(review, agent, job->shard);
-	else if (job->shard)
+	else if (job->shard) {
 		findings_take(&review->findings, agent->report, job->shard, agent->name);
-	else
+		if (json_flag(agent->report, "truncated", false))
+			note_cut(review, agent);
+	} else
 		take_verdict(review, agent, job->finding_id);
 	free(job);
 	agent->arg = NULL;
@@ -173,7 +184,7 @@ static void start_reviewers(struct review *review)
 		if (queue(review, "reviewer", task, review->shards.list[i].patch, job, NULL))
 			review->reviewers++;
 	}
-	if (review->open == 0)
+	if (review->open == 0 && review->phase != PHASE_OVER)
 		review_end(review);
 	agents_pump(review->run);
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/agent_start.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
 #include "orchestrator/run_open.h"
@@ -92,8 +93,15 @@ static void on_base(struct json_object *answer, const struct err *failure, void 
 
 static void on_prefix(struct json_object *answer, const struct err *failure, void *arg)
 {
-	if (failure)
-		run_fail(arg, failure);
+	struct run *run = arg;
+
+	run->starts_held = false;
+	if (failure) {
+		run_fail(run, failure);
+		return;
+	}
+	for (size_t i = 0; i < run->agents.count; i++)
+		agent_start_if_ready(run->agents.list[i]);
 }
 
 /* The base is HEAD as discover saw it, a commit that was asked for, or one made of uncommitted
@@ -130,8 +138,8 @@ static int check_branch_prefix(const char *prefix, struct err *err)
 		   : 0;
 }
 
-/* Whether the branches' names are free is asked at the same time: it rarely fails, and then the
- * worktree could not be made either. */
+/* Whether the branches' names are free is asked beside the making of process and worktree; the
+ * start document, and with it the first request, waits for the answer. */
 static int run_start(struct run *run, void *arg, struct err *err)
 {
 	AUTO_JSON struct json_object *request = json_object_new_object();
@@ -142,6 +150,7 @@ static int run_start(struct run *run, void *arg, struct err *err)
 		return -1;
 	json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
 	json_set_str(request, "run", run->id);
+	run->starts_held = true;
 	git_client_call(run->git_client, "check_prefix", request, on_prefix, run);
 	choose_base(run);
 	return 0;

@@ -155,7 +155,9 @@ static void add_claims(struct buf *out, struct json_object *report)
 		struct json_object *t = json_at(tests, i);
 		buf_adds(out, "- claimed test: ");
 		markdown_word(out, json_str(t, "command", ""));
-		buf_addf(out, ": %s\n", json_str(t, "result", ""));
+		buf_adds(out, ": ");
+		markdown_word(out, json_str(t, "result", ""));
+		buf_addc(out, '\n');
 	}
 	for (size_t i = 0; i < json_len(questions); i++) {
 		buf_adds(out, "- open question: ");
@@ -170,10 +172,11 @@ static void add_seen(struct buf *out, const struct agent_record *agent)
 	const char *note = json_str(agent->seen, "note", NULL);
 	struct json_object *missing = json_arr(agent->seen, "claimed_commits_missing");
 
-	buf_addf(out, "- claimed: %s; seen: %lld tool calls (%lld failed), %zu commits; %s\n",
-		 json_str(agent->report, "status", "nothing"), (long long)agent->tool_calls,
-		 (long long)agent->failed_calls, json_len(json_arr(agent->seen, "commits")),
-		 json_str(agent->seen, "state", ""));
+	buf_adds(out, "- claimed: ");
+	markdown_word(out, json_str(agent->report, "status", "nothing"));
+	buf_addf(out, "; seen: %lld tool calls (%lld failed), %zu commits; %s\n",
+		 (long long)agent->tool_calls, (long long)agent->failed_calls,
+		 json_len(json_arr(agent->seen, "commits")), json_str(agent->seen, "state", ""));
 	if (note)
 		buf_addf(out, "- %s\n", note);
 	for (size_t i = 0; i < json_len(missing); i++) {

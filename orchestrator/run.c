@@ -146,7 +146,7 @@ static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
 	}
 	/* Twice: at once. Worktrees stay, no report is waited for. */
 	agents_kill_all(run);
-	children_stop_all(run->children, CHILD_JOB, 0);
+	children_stop_all(run->children, -1, 0);
 }
 
 static void on_time_limit(evutil_socket_t fd, short what, void *arg)
@@ -224,7 +224,7 @@ static int run_prepare(struct run *run, struct err *err)
 	sigaction(SIGPIPE, &ignore, NULL);
 	run->warden_pid = getppid();
 	box_probe(&facts);
-	run->box_level = settings_flag(run->settings, OPT_UNCONFINED) ? BOX_NONE : facts.best;
+	run->box_level = facts.best; /* --unconfined only allows to go on where there is none */
 	spawn_raise_nofile();
 	if (spawn_become_subreaper(err) < 0)
 		return -1;

@@ -105,6 +105,7 @@ struct run {
 	int interrupts; /* SIGINT, SIGTERM, SIGHUP so far */
 	bool stopping;
 	bool finish_wanted;
+	bool starts_held;  /* start documents wait: it is not sure yet that work can be kept */
 	int pending;	   /* operations of the driver that closing waits for */
 	bool sweep_wanted; /* strays of a dead agent are still there */
 	enum exit_status exit_status;

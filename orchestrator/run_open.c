@@ -52,7 +52,7 @@ static int run_lock(struct run *run, struct err *err)
 	run->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (run->lock_fd < 0)
 		return err_sys(err, "cannot open '%s'", path);
-	if (flock(run->lock_fd, LOCK_EX | LOCK_NB) < 0)
+	if (flock(run->lock_fd, LOCK_EX) < 0)
 		return err_sys(err, "cannot lock '%s'", path);
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 	return file_write_all(run->lock_fd, text, (size_t)n, err);
@@ -180,5 +180,6 @@ void run_open_repository(struct run *run)
 	const char *dir = settings_str(run->settings, OPT_DIRECTORY);
 
 	json_set_str(request, "path", dir ? dir : cwd);
+	json_set_bool(request, "quick", true);
 	git_client_call(run->git_client, "discover", request, on_discovered, run);
 }

@@ -29,6 +29,7 @@
 #define GATEWAY_DEATHS	 5
 #define GATEWAY_DEATH_MS 60000
 #define SERVICE_GRACE_MS 2000
+#define VIEW_GRACE_MS	 10000 /* a terminal that takes longer loses the last lines */
 
 static const char *const gateway_env[] = {"PATH",
 					  "HOME",
@@ -424,4 +425,6 @@ void services_stop(struct run *run)
 		close(run->poke_fd);
 		run->poke_fd = -1;
 	}
+	/* The view ends with that pipe, after its last line; TERM does nothing to it. */
+	children_stop_all(run->children, CHILD_VIEW, VIEW_GRACE_MS);
 }

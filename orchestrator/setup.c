@@ -55,6 +55,8 @@ static void on_setup_exit(struct child *child, int status, const char *failure)
 {
 	struct setup *setup = child->arg;
 	struct buf text = BUF_INIT;
+
+	setup->agent->setup = NULL;
 	char how[64];
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
@@ -152,6 +154,7 @@ void setup_run(struct agent_record *agent, const char *command, setup_done_fn do
 		setup_free(setup);
 		return;
 	}
+	agent->setup = setup->child;
 	setup->ev_limit = evtimer_new(agent->run->base, on_limit, setup);
 	evtimer_add(setup->ev_limit, &limit);
 }

@@ -68,7 +68,7 @@ int op_discover(const struct repo *repo, struct json_object *body, struct json_o
 		json_set(answer, "instructions", repo_instructions(repo, head));
 	else
 		json_set(answer, "instructions", json_object_new_array());
-	return repo_describe(repo, answer, err);
+	return repo_describe(repo, json_flag(body, "quick", false), answer, err);
 }
 
 /* A ref that is a file where a folder is needed, or the other way round (I8, design.md). */

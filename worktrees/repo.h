@@ -79,7 +79,8 @@ int repo_packed_refs(struct repo_refs_cache *cache, const struct repo *repo, con
 		     struct buf *out, struct err *err);
 
 /* What discover tells beyond the fields above: head, head_ref, tracked, dirty, submodules. */
-int repo_describe(const struct repo *repo, struct json_object *answer, struct err *err);
+/* quick leaves out what needs a look at the whole checkout: tracked, submodules, dirty. */
+int repo_describe(const struct repo *repo, bool quick, struct json_object *answer, struct err *err);
 
 /* Paths of a commit's submodules: array owned by the caller. */
 struct json_object *repo_submodules(const struct repo *repo, const char *commit);

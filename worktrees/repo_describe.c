@@ -231,11 +231,13 @@ static int describe_head(const struct repo *repo, struct json_object *answer)
 	return 0;
 }
 
-int repo_describe(const struct repo *repo, struct json_object *answer, struct err *err)
+int repo_describe(const struct repo *repo, bool quick, struct json_object *answer, struct err *err)
 {
 	bool small = false, dirty = false;
 
 	describe_head(repo, answer);
+	if (quick)
+		return 0;
 	if (repo->bare) {
 		json_set_i64(answer, "tracked", 0);
 		json_set(answer, "submodules", json_object_new_array());

@@ -24,7 +24,7 @@
 
 /* 1: loaded, 0: not there, -1: there and wrong. */
 static int load_from(const char *dir, const char *below, const char *name, bool claude,
-		     struct role **ret, struct err *err)
+		     bool project, struct role **ret, struct err *err)
 {
 	AUTO_FREE char *folder = dir ? file_join(dir, below) : NULL;
 	AUTO_FREE char *file = mem_printf("%s.md", name);
@@ -33,7 +33,7 @@ static int load_from(const char *dir, const char *below, const char *name, bool 
 
 	if (!path || !file_exists(path))
 		return 0;
-	if (!file_lies_in(dir, path))
+	if (project && !file_lies_in(dir, path))
 		return err_set(err, ERR_DENIED, "'%s' leads out of '%s'", path, dir);
 	if (file_read(AT_FDCWD, path, ROLE_FILE_MAX, &text, err) < 0)
 		return -1;
@@ -74,13 +74,13 @@ int role_load(const char *name, const char *project_dir, struct role **ret, stru
 
 	if (!*name || strchr(name, '/') || name[0] == '.')
 		return err_set(err, ERR_USAGE, "'%s' is no role name", name);
-	int rc = load_from(project_dir, ".baton/agents", name, false, ret, err);
+	int rc = load_from(project_dir, ".baton/agents", name, false, true, ret, err);
 	if (rc == 0)
-		rc = load_from(config, "agents", name, false, ret, err);
+		rc = load_from(config, "agents", name, false, false, ret, err);
 	if (rc == 0)
-		rc = load_from(project_dir, ".claude/agents", name, true, ret, err);
+		rc = load_from(project_dir, ".claude/agents", name, true, true, ret, err);
 	if (rc == 0)
-		rc = load_from(env_home(), ".claude/agents", name, true, ret, err);
+		rc = load_from(env_home(), ".claude/agents", name, true, false, ret, err);
 	if (rc == 0)
 		rc = load_builtin(name, ret, err);
 	if (rc == 0)
