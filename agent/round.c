@@ -1,17 +1,17 @@
 /*
  * round.c - decides what comes after each answer.
  *
- *   answer                        what follows
- *   calls (any stop reason)       run them; the last one not if the output limit cut it
- *   text, end of turn             once: a nudge to report; again: a report by rule
- *   text, cut at the limit        a nudge to go on in smaller parts; the third time: as text at an
- * end nothing (trap 26, 28)         a nudge as a new message, twice; then failed pause_turn the
- * content goes back as it is refusal                       failed, with the reason window exceeded
- * a report by rule, limit
+ *   answer                          what follows
+ *   calls (any stop reason)         run them; the last one not if the output limit cut it
+ *   text, end of turn               once: a nudge to report; again: a report by rule
+ *   text, cut at the limit          a nudge to go on in smaller parts; the third time: as text at an end
+ *   nothing (trap 26, 28)           a nudge as a new message, twice; then failed
+ *   pause_turn                      the content goes back as it is
+ *   refusal                         failed, with the reason
+ *   window exceeded                 a report by rule, limit
  *
  * Before each request the limits are looked at: a wish of the parent to report, max_rounds, the
- * window. Each makes the next request the last one, forced: a nudge says so, and only `report`
- * runs.
+ * window. Each makes the next request the last one, forced: a nudge says so, and only `report` runs.
  */
 #include "agent/round.h"
 

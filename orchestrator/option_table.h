@@ -3,12 +3,13 @@
  * (BATON_<NAME>) and `baton config` read this one table.
  *
  * OPTION(ID, "name", type, scope, layers, min, max, "default", "METAVAR", "help")
- *   type    FLAG, COUNT (text_parse_count), DURATION (text_parse_duration_ms, stored in ms), MONEY
- * (USD), PERCENT, STRING, PATH, LIST (may be repeated; lists of layers are merged without
- * duplicates), CHOICE (default column lists "default|other|...") scope   which commands take it: a
- * mask of SCOPE_* layers  which configuration layers may set it: CFG_ANY, or CFG_TRUSTED (managed,
- * user, environment, command line, never a project file: M5), or CFG_CLI (command line only) min,
- * max  for numbers; max 0: none
+ *   type      FLAG, COUNT (text_parse_count), DURATION (text_parse_duration_ms, stored in ms), MONEY
+ *             (USD), PERCENT, STRING, PATH, LIST (may be repeated; lists of layers are merged without
+ *             duplicates), CHOICE (the default column lists "default|other|...")
+ *   scope     which commands take it: a mask of SCOPE_*
+ *   layers    which configuration layers may set it: CFG_ANY, or CFG_TRUSTED (managed, user,
+ *             environment, command line, never a project file: M5), or CFG_CLI (command line only)
+ *   min, max  for numbers; max 0: none
  */
 #define OPTION_TABLE(OPTION)                                                                       \
 	OPTION(DIRECTORY, "directory", PATH, SCOPE_ALL, CFG_CLI, 0, 0, "", "DIR",                  \

@@ -23,7 +23,8 @@
 #define OFFSET_NR      offsetof(struct seccomp_data, nr)
 #define OFFSET_ARCH    offsetof(struct seccomp_data, arch)
 #define OFFSET_ARG(n)                                                                              \
-	(offsetof(struct seccomp_data, args) + 8 * (n)) /* low half: little-endian                 \
+	(offsetof(struct seccomp_data, args) +                                                     \
+	 8 * (n)) /* low half: little-endian                 \
 							 */
 #define RULES_MAX ARRAY_SIZE(((struct syscall_rules *)NULL)->list)
 
