@@ -22,11 +22,9 @@
 
 #define OFFSET_NR      offsetof(struct seccomp_data, nr)
 #define OFFSET_ARCH    offsetof(struct seccomp_data, arch)
-#define OFFSET_ARG(n)                                                                              \
-	(offsetof(struct seccomp_data, args) +                                                     \
-	 8 * (n)) /* low half: little-endian                 \
-							 */
-#define RULES_MAX ARRAY_SIZE(((struct syscall_rules *)NULL)->list)
+/* The low half of an argument, on a little-endian machine. */
+#define OFFSET_ARG(n) (offsetof(struct seccomp_data, args) + 8 * (n))
+#define RULES_MAX     ARRAY_SIZE(((struct syscall_rules *)NULL)->list)
 
 /* Where a path through the tree ends: an answer, or FIRST_CALL + the index of the first rule of a
  * call whose arguments are looked at. */
