@@ -82,6 +82,8 @@ void findings_markdown(const struct findings *f, const struct review_summary *s,
 	markdown_word(out, s->title);
 	buf_addf(out, ": %zu findings, %zu of %zu refuted; %zu reviewers, %zu verifiers.\n\n",
 		 f->count - refuted, refuted, f->count, s->reviewers, s->verifiers);
+	if (s->reviewers == 0 && !s->failure)
+		buf_adds(out, "There was nothing to review: no changed lines.\n\n");
 	add_list(out, "Not reviewed", s->lost, s->n_lost);
 	if (f->count > refuted)
 		buf_adds(out, "## Findings\n\n");

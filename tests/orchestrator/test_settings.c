@@ -163,7 +163,7 @@ static void test_wrong_values(void **state)
 	static const char *const money[] = {"inf", "nan", "-1", "1e3", "0x10", ".", "", "$"};
 
 	refused(state, WORDS("--max-rounds", "0"), "at least 1, not '0'");
-	refused(state, WORDS("--agents", "1001"), "at most 1000, not");
+	refused(state, WORDS("--retries", "101"), "at most 100, not");
 	refused(state, WORDS("--window", "1999"), "at least 2000");
 	refused(state, WORDS("--max-rounds", "many"), "a number such as");
 	refused(state, WORDS("--max-rounds", "-3"), "a number such as");
