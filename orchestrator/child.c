@@ -109,6 +109,14 @@ void child_stop(struct child *child, int64_t grace_ms)
 	}
 }
 
+void child_expect_end(struct child *child, int64_t grace_ms)
+{
+	if (child->state != CHILD_RUNNING)
+		return;
+	child->state = CHILD_STOPPING;
+	arm_kill(child, grace_ms);
+}
+
 void child_fail(struct child *child, const char *fmt, ...)
 {
 	va_list ap;

@@ -82,6 +82,8 @@ int children_spawn(struct children *set, const struct child_spec *spec, struct c
 
 /* TERM to the group now, KILL after grace_ms. Idempotent; a shorter grace wins. */
 void child_stop(struct child *child, int64_t grace_ms);
+/* The child ends by itself (its input is over): no TERM, but KILL after grace_ms. */
+void child_expect_end(struct child *child, int64_t grace_ms);
 /* Records a failure (first one wins) and stops the child at once. */
 void child_fail(struct child *child, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -134,7 +134,6 @@ int cmd_view(int argc, char **argv)
 	v.mode = (enum view_mode)mode;
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGINT, &ignore, NULL);
-	sigaction(SIGTERM, &ignore, NULL);
 	sigaction(SIGTTOU, &ignore, NULL);
 	display_init(&v.state);
 	if (tail_open(&v.tail, argv[1], &err) < 0)

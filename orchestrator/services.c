@@ -425,6 +425,7 @@ void services_stop(struct run *run)
 		close(run->poke_fd);
 		run->poke_fd = -1;
 	}
-	/* The view ends with that pipe, after its last line; TERM does nothing to it. */
-	children_stop_all(run->children, CHILD_VIEW, VIEW_GRACE_MS);
+	/* The view ends with that pipe, after its last line. */
+	if (run->view)
+		child_expect_end(run->view, VIEW_GRACE_MS);
 }
