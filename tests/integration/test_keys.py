@@ -53,6 +53,11 @@ def memory_holds(pid, needle):
     return None
 
 
+def is_sanitized(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
+        return "libasan" in maps.read()
+
+
 def region_holds(mem, first, last, needle):
     """Reads a mapping in pieces that overlap by the length of what is sought."""
     step, at = 16 << 20, first
@@ -122,9 +127,14 @@ def no_key_in_environment_or_arguments(world):
 @test
 def no_key_in_the_memory_of_anybody_but_the_gateway(world):
     if os.geteuid() != 0:
-        return  # nobody but root can look at processes that are not dumpable
+        print("not looked at: nobody but root can read the memory of processes that are not dumpable")
+        return
     started, run = start(world)
     places = everyone(world, started, run)
+    if is_sanitized(places["baton-gateway"][0]):
+        print("not looked at: AddressSanitizer keeps a copy of the environment that it was started with")
+        finish(world, started, run)
+        return
     equal(bool(memory_holds(places["baton-gateway"][0], KEY.encode())), True, "the key is found in the gateway (the search works)")
     for name, pids in places.items():
         for pid in pids if name != "baton-gateway" else []:
