@@ -6,8 +6,8 @@
  *
  *   built-in defaults < provider's row < model's row < overrides of the configuration
  *
- * The document is part of the program and parsed when it is first asked for: a process that only
- * relays frames never pays for it. It lives as long as the process.
+ * The rows are part of the program, each parsed when it is first asked for: a run needs two of
+ * sixty, and a process that only relays frames none. What was parsed lives as long as the process.
  */
 #include "base/model_table.h"
 
@@ -15,10 +15,8 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/model_rows.h"
 #include "base/text.h"
-
-extern const char model_table_json[];
-extern const size_t model_table_json_len;
 
 enum field_kind { FIELD_TEXT, FIELD_COUNT, FIELD_BOOL, FIELD_WORD, FIELD_PRICE };
 
@@ -65,17 +63,33 @@ _Static_assert(sizeof(enum model_api) == sizeof(int) && sizeof(enum model_cache)
 		       sizeof(enum model_reasoning) == sizeof(int),
 	       "FIELD_WORD stores an int");
 
-static struct json_object *table(void)
+struct section {
+	const struct model_table_row *rows;
+	const size_t *count;
+	struct json_object **parsed; /* as many as rows; NULL: nobody asked yet */
+};
+
+static struct section providers = {model_table_providers, &model_table_providers_count, NULL};
+static struct section models = {model_table_models, &model_table_models_count, NULL};
+
+static struct json_object *section_row(struct section *section, const char *key)
 {
-	static struct json_object *doc;
-	if (!doc) {
+	size_t i = 0;
+	while (i < *section->count && strcmp(section->rows[i].key, key) != 0)
+		i++;
+	if (i == *section->count)
+		return NULL;
+	if (!section->parsed)
+		section->parsed = mem_alloc(*section->count * sizeof(*section->parsed));
+	if (!section->parsed[i]) {
+		const char *text = section->rows[i].json;
 		struct err err = ERR_INIT;
-		if (json_parse(model_table_json, model_table_json_len, &doc, &err) < 0) {
+		if (json_parse(text, strlen(text), &section->parsed[i], &err) < 0) {
 			fprintf(stderr, "data/models.json: %s\n", err.message);
 			abort(); /* part of the program: our own bug */
 		}
 	}
-	return doc;
+	return section->parsed[i];
 }
 
 /* --- fields --- */
@@ -247,30 +261,28 @@ static size_t undated_len(const char *name)
 /* The built-in row of a model, or NULL; other names of the same model lead to its row. */
 static struct json_object *model_row(const char *provider, const char *name)
 {
-	struct json_object *models = json_obj(table(), "models");
 	AUTO_FREE char *full = mem_printf("%s/%s", provider, name);
-	struct json_object *row = json_obj(models, full);
+	struct json_object *row = section_row(&models, full);
 	if (!row) {
 		full[strlen(provider) + 1 + undated_len(name)] = '\0';
-		row = json_obj(models, full);
+		row = section_row(&models, full);
 	}
 	const char *same_as = json_str(row, "same_as", NULL);
-	return same_as ? json_obj(models, same_as) : row;
+	return same_as ? section_row(&models, same_as) : row;
 }
 
 struct json_object *model_provider(const char *name)
 {
-	return json_obj(json_obj(table(), "providers"), name);
+	return section_row(&providers, name);
 }
 
 static int unknown_provider(const char *provider, struct err *err)
 {
 	const char *names[64];
 	size_t n = 0;
-	json_object_object_foreach (json_obj(table(), "providers"), name, row) {
-		(void)row;
-		if (n < ARRAY_SIZE(names))
-			names[n++] = name;
+	while (n < *providers.count && n < ARRAY_SIZE(names)) {
+		names[n] = providers.rows[n].key;
+		n++;
 	}
 	const char *near = text_nearest(provider, names, n);
 	if (near)
@@ -313,24 +325,21 @@ void model_free(struct model *model)
 	free(model);
 }
 
-static void each_key(struct json_object *obj, void (*fn)(const char *key, void *arg), void *arg)
+static void each_key(const struct section *section, void (*fn)(const char *key, void *arg),
+		     void *arg)
 {
-	if (!obj)
-		return;
-	json_object_object_foreach (obj, key, value) {
-		(void)value;
-		fn(key, arg);
-	}
+	for (size_t i = 0; i < *section->count; i++)
+		fn(section->rows[i].key, arg);
 }
 
 void model_each(void (*fn)(const char *full_name, void *arg), void *arg)
 {
-	each_key(json_obj(table(), "models"), fn, arg);
+	each_key(&models, fn, arg);
 }
 
 void model_provider_each(void (*fn)(const char *name, void *arg), void *arg)
 {
-	each_key(json_obj(table(), "providers"), fn, arg);
+	each_key(&providers, fn, arg);
 }
 
 /* --- the round trip --- */
