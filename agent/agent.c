@@ -11,10 +11,12 @@
  */
 #include "agent/agent.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "agent/ask.h"
 #include "agent/events.h"
@@ -244,6 +246,19 @@ static int await_start(struct waiter *w, struct err *err)
 	return 0;
 }
 
+/* This process may be older than its agent: until here it wrote to the user's stderr. */
+static int open_log(const char *path, struct err *err)
+{
+	AUTO_FD int fd = -1;
+
+	if (!path)
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+		return err_sys(err, "cannot open '%s'", path);
+	return 0;
+}
+
 static int take_start(struct agent *a, struct err *err)
 {
 	const struct buf *start = waiter_start(a->waiter);
@@ -252,6 +267,8 @@ static int take_start(struct agent *a, struct err *err)
 	if (agent_settings_parse(buf_str(start), start->len, &a->settings, err) < 0)
 		return -1;
 	waiter_drop_start(a->waiter);
+	if (open_log(a->settings->stderr_path, err) < 0)
+		return -1;
 	name = mem_printf("agent %s", a->settings->agent);
 	log_init(name, LOG_INFO);
 	return 0;

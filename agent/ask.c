@@ -28,6 +28,7 @@ struct attempt {
 	/* An error inside the answer. The gateway watches the same bytes and decides on retries;
 	 * ours counts only if it calls the answer whole. */
 	struct err inside;
+	bool granted; /* the body is on its way: what comes now is waiting */
 	/* Copies of what call_end lends. */
 	bool ok;
 	struct call_end end;
@@ -38,6 +39,7 @@ static const char *on_body(void *arg, size_t *ret_len)
 {
 	struct attempt *at = arg;
 
+	at->granted = true;
 	*ret_len = at->a->body.len;
 	return at->a->body.data;
 }
@@ -150,7 +152,8 @@ static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta,
 	return render(a, r, ret_beta, err);
 }
 
-/* The one sync before a request: it also carries the results of the round before (I5). */
+/* The one sync before a request: it carries the results of the round before (I5). The first request
+ * has none, and the task is in the journal, which is synced before the call is granted. */
 static int put_on_record(struct agent *a, const struct ask_result *r, struct err *err)
 {
 	struct transcript_request request = {
@@ -162,7 +165,8 @@ static int put_on_record(struct agent *a, const struct ask_result *r, struct err
 	};
 
 	transcript_request(a->transcript, &request, &a->budget, &a->ledger);
-	return transcript_sync(a->transcript, err);
+	return a->conversation.round ? transcript_sync(a->transcript, err)
+				     : transcript_write(a->transcript, err);
 }
 
 /* Settles an attempt whose answer gave no usage: by what was sent and what came, and marked so. */
@@ -210,6 +214,8 @@ static int run_attempt(struct agent *a, const struct ask_result *r, const char *
 		return -1;
 	*ret_req = req;
 	while (!at->over) {
+		if (at->granted && a->toolbox.context)
+			tool_context_idle(a->toolbox.context);
 		if (wait_poll(a->waiter, NULL, 0, INT64_MAX, err) < 0) {
 			call_cancel(waiter_calls(a->waiter), req);
 			return -1;

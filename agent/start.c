@@ -69,6 +69,7 @@ static const struct field fields[] = {
 	{"dirs", "git", FIELD_STR, FIELD_OPTIONAL, AT(dir_git)},
 	{"dirs", "scratch", FIELD_STR, FIELD_FILLED, AT(dir_scratch)},
 	{"dirs", "cache", FIELD_STR, FIELD_FILLED, AT(dir_cache)},
+	{"dirs", "stderr", FIELD_STR, FIELD_OPTIONAL, AT(stderr_path)},
 	{NULL, "git_file", FIELD_STR, FIELD_OPTIONAL, AT(git_file)},
 	{NULL, "head_ref", FIELD_STR, FIELD_OPTIONAL, AT(head_ref)},
 	{NULL, "worktree_ready", FIELD_FLAG, 0, AT(worktree_ready)},

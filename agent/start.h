@@ -46,7 +46,8 @@ struct agent_settings {
 	struct model *model;
 
 	const char *dir_generation, *dir_worktree, *dir_scratch, *dir_cache;
-	const char *dir_git; /* NULL: no git */
+	const char *stderr_path; /* where this process's own messages go; NULL: as inherited */
+	const char *dir_git;	 /* NULL: no git */
 	const char *git_file, *head_ref;
 	bool worktree_ready, read_only;
 

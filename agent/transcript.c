@@ -20,6 +20,23 @@ struct transcript {
 	int64_t records;
 };
 
+/* GENERATION, AGENT, agents, RUN: the parent made the first three for this agent, and leaves it to
+ * the first sync here to make the way to this file durable. */
+#define FOLDERS_ABOVE 3
+
+static void sync_way(struct transcript *t)
+{
+	AUTO_FREE char *at = file_dir(t->path);
+
+	for (int i = 0; i < FOLDERS_ABOVE; i++) {
+		char *above = file_dir(at);
+
+		file_syncs_add(jsonl_syncs(t->writer), above);
+		free(at);
+		at = above;
+	}
+}
+
 int transcript_open(const char *folder, struct transcript **ret, struct err *err)
 {
 	AUTO_FREE char *path = file_join(folder, NAME);
@@ -31,6 +48,7 @@ int transcript_open(const char *folder, struct transcript **ret, struct err *err
 	t = mem_alloc(sizeof(*t));
 	t->writer = writer;
 	t->path = take_ptr(path);
+	sync_way(t);
 	*ret = t;
 	return 0;
 }
@@ -157,18 +175,28 @@ void transcript_end(struct transcript *t, const char *status, const char *reason
 	jsonl_end(t->writer);
 }
 
-int transcript_sync(struct transcript *t, struct err *err)
+static int bring_out(struct transcript *t, bool durable, struct err *err)
 {
 	struct err e = ERR_INIT;
 
 	/* Nothing new needs no sync: what was flushed before was synced by that flush. */
-	if (!jsonl_pending(t->writer) || jsonl_flush(t->writer, true, &e) == 0)
+	if (!jsonl_pending(t->writer) || jsonl_flush(t->writer, durable, &e) == 0)
 		return 0;
 	if (e.code == ERR_NO_SPACE)
 		return err_set(err, ERR_NO_SPACE, "no space on '%s'", t->path);
 	if (err)
 		*err = e;
 	return -1;
+}
+
+int transcript_sync(struct transcript *t, struct err *err)
+{
+	return bring_out(t, true, err);
+}
+
+int transcript_write(struct transcript *t, struct err *err)
+{
+	return bring_out(t, false, err);
 }
 
 int64_t transcript_records(const struct transcript *t)

@@ -53,6 +53,8 @@ void transcript_end(struct transcript *t, const char *status, const char *reason
 /* All records so far are on disk afterwards. A full disk is ERR_NO_SPACE, "no space on PATH" (trap
  * 144): no half record is left behind. */
 int transcript_sync(struct transcript *t, struct err *err);
+/* Without the sync: for what precedes the first request, all of which the run's journal holds. */
+int transcript_write(struct transcript *t, struct err *err);
 int64_t transcript_records(const struct transcript *t);
 int64_t transcript_bytes(const struct transcript *t);
 

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -129,6 +130,34 @@ int file_sync_dir(const char *path, struct err *err)
 	return 0;
 }
 
+void file_syncs_add(struct file_syncs *syncs, const char *folder)
+{
+	for (size_t i = 0; i < syncs->n; i++) {
+		if (strcmp(syncs->paths[i], folder) == 0)
+			return;
+	}
+	MEM_GROW(syncs->paths, syncs->cap, syncs->n + 1);
+	syncs->paths[syncs->n++] = mem_strdup(folder);
+}
+
+int file_syncs_run(struct file_syncs *syncs, struct err *err)
+{
+	while (syncs->n) {
+		if (file_sync_dir(syncs->paths[syncs->n - 1], err) < 0)
+			return -1;
+		free(syncs->paths[--syncs->n]);
+	}
+	return 0;
+}
+
+void file_syncs_release(struct file_syncs *syncs)
+{
+	while (syncs->n)
+		free(syncs->paths[--syncs->n]);
+	free(syncs->paths);
+	*syncs = (struct file_syncs){0};
+}
+
 /* A new file beside the target under a name that nobody has. Sets *ret_name (caller frees). */
 static int open_beside(int dir, const char *base, char **ret_name)
 {
@@ -188,11 +217,12 @@ int file_write_atomic(int dirfd, const char *path, const void *bytes, size_t n, 
 }
 
 /* Makes one level whose parent exists. */
-static int make_dir(const char *path, mode_t mode, struct err *err)
+static int make_dir(const char *path, mode_t mode, struct file_syncs *syncs, struct err *err)
 {
 	if (mkdir(path, mode) == 0) {
 		AUTO_FREE char *parent = file_dir(path);
-		return file_sync_dir(parent, err);
+		file_syncs_add(syncs, parent);
+		return 0;
 	}
 	int failure = errno;
 	if (failure == EEXIST && file_is_dir(path))
@@ -201,7 +231,7 @@ static int make_dir(const char *path, mode_t mode, struct err *err)
 	return err_sys(err, "cannot create folder '%s'", path);
 }
 
-int file_mkdirs(const char *path, mode_t mode, struct err *err)
+int file_mkdirs_later(const char *path, mode_t mode, struct file_syncs *syncs, struct err *err)
 {
 	if (file_is_dir(path))
 		return 0;
@@ -211,11 +241,22 @@ int file_mkdirs(const char *path, mode_t mode, struct err *err)
 			continue;
 		*p = '\0';
 		/* A parent that is there may be one that we could not create (EROFS, EACCES). */
-		if (!file_is_dir(copy) && make_dir(copy, mode, err) < 0)
+		if (!file_is_dir(copy) && make_dir(copy, mode, syncs, err) < 0)
 			return -1;
 		*p = '/';
 	}
-	return make_dir(copy, mode, err);
+	return make_dir(copy, mode, syncs, err);
+}
+
+int file_mkdirs(const char *path, mode_t mode, struct err *err)
+{
+	struct file_syncs syncs = {0};
+	int rc = file_mkdirs_later(path, mode, &syncs, err);
+
+	if (rc == 0)
+		rc = file_syncs_run(&syncs, err);
+	file_syncs_release(&syncs);
+	return rc;
 }
 
 /* --- our own programs --- */

@@ -23,6 +23,20 @@ int file_write_all(int fd, const void *bytes, size_t n, struct err *err); /* all
 int file_mkdirs(const char *path, mode_t mode,
 		struct err *err); /* like mkdir -p; fsyncs new parents */
 int file_sync_dir(const char *path, struct err *err);
+
+/* Folders that have new entries and are to be synced in one go, later: a sync costs a flush of the
+ * device, and a start that makes eight folders one after the other would wait eight times before
+ * anybody works. Whoever promises that something is durable runs the list first. */
+struct file_syncs {
+	char **paths;
+	size_t n, cap;
+};
+void file_syncs_add(struct file_syncs *syncs, const char *folder); /* twice is once */
+/* Syncs all and empties the list; after an error what is left of it stays. */
+int file_syncs_run(struct file_syncs *syncs, struct err *err);
+void file_syncs_release(struct file_syncs *syncs);
+/* file_mkdirs, with the parents of what was made put into the list instead of synced. */
+int file_mkdirs_later(const char *path, mode_t mode, struct file_syncs *syncs, struct err *err);
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
 /* Removes a tree that is ours. Never follows symlinks, never crosses a mount point. */

@@ -28,6 +28,7 @@ struct jsonl_writer {
 	int fd;
 	char *path;
 	struct buf batch;
+	struct file_syncs syncs;
 	size_t whole; /* bytes of the batch that are finished records */
 	bool open_record;
 	int64_t offset;
@@ -75,12 +76,11 @@ int jsonl_open(const char *path, struct jsonl_writer **ret, struct err *err)
 	int64_t size = st.st_size;
 	if (isolate_torn_line(fd, path, &size, err) < 0)
 		return -1;
+	struct jsonl_writer *w = mem_alloc(sizeof(*w));
 	if (created) {
 		AUTO_FREE char *dir = file_dir(path);
-		if (file_sync_dir(dir, err) < 0)
-			return -1;
+		file_syncs_add(&w->syncs, dir);
 	}
-	struct jsonl_writer *w = mem_alloc(sizeof(*w));
 	w->fd = take_fd(fd);
 	w->path = mem_strdup(path);
 	w->offset = size;
@@ -96,7 +96,13 @@ void jsonl_close(struct jsonl_writer *w)
 	close(w->fd);
 	free(w->path);
 	buf_release(&w->batch);
+	file_syncs_release(&w->syncs);
 	free(w);
+}
+
+struct file_syncs *jsonl_syncs(struct jsonl_writer *w)
+{
+	return &w->syncs;
 }
 
 struct buf *jsonl_begin(struct jsonl_writer *w, const char *type)
@@ -161,6 +167,17 @@ static int undo_short_write(struct jsonl_writer *w, ssize_t got, size_t n, struc
 	return -1;
 }
 
+static int make_durable(struct jsonl_writer *w, struct err *err)
+{
+	struct err cause = ERR_INIT;
+
+	if (fdatasync(w->fd) < 0)
+		err_sys(&cause, "cannot sync '%s'", w->path);
+	else if (file_syncs_run(&w->syncs, &cause) == 0)
+		return 0;
+	return break_writer(w, &cause, err);
+}
+
 int jsonl_flush(struct jsonl_writer *w, bool durable, struct err *err)
 {
 	if (w->broken) {
@@ -179,12 +196,7 @@ int jsonl_flush(struct jsonl_writer *w, bool durable, struct err *err)
 		buf_drop(&w->batch, w->whole);
 		w->whole = 0;
 	}
-	if (durable && fdatasync(w->fd) < 0) {
-		struct err cause = ERR_INIT;
-		err_sys(&cause, "cannot sync '%s'", w->path);
-		return break_writer(w, &cause, err);
-	}
-	return 0;
+	return durable ? make_durable(w, err) : 0;
 }
 
 int64_t jsonl_offset(const struct jsonl_writer *w)

@@ -17,9 +17,11 @@
 #include "base/err.h"
 #include "base/json.h"
 
+struct file_syncs;
 struct jsonl_writer; /* buffers records of one batch */
 
-/* Creates (mode 0600) or opens for append. A new file's folder is fsynced. */
+/* Creates (mode 0600) or opens for append. A new file's folder is fsynced by the first durable
+ * flush: a file without records that a power cut takes away has lost nothing. */
 int jsonl_open(const char *path, struct jsonl_writer **ret, struct err *err);
 void jsonl_close(struct jsonl_writer *w); /* flushes without sync; NULL allowed */
 
@@ -30,7 +32,12 @@ void jsonl_end(struct jsonl_writer *w);
 /* The same from a tree (its members follow t and type). */
 void jsonl_add(struct jsonl_writer *w, const char *type, struct json_object *members);
 
-/* Writes the batch in one write(2). With durable, one fdatasync follows. */
+/* Folders on the way to this file that the caller made: the next durable flush syncs them too.
+ * Borrowed until the writer is closed. */
+struct file_syncs *jsonl_syncs(struct jsonl_writer *w);
+
+/* Writes the batch in one write(2). With durable, one fdatasync follows, and the syncs of the
+ * folders that have waited. */
 int jsonl_flush(struct jsonl_writer *w, bool durable, struct err *err);
 int64_t jsonl_offset(const struct jsonl_writer *w); /* bytes on disk, in whole records */
 bool jsonl_pending(const struct jsonl_writer *w);   /* records are buffered */

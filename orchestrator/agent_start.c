@@ -200,6 +200,10 @@ static struct json_object *document_dirs(const struct agent_record *agent)
 	json_set_str(doc, "worktree", agent->worktree);
 	json_set_str(doc, "git", agent->git_dir);
 	json_set_str(doc, "scratch", scratch);
+	if (!settings_flag(agent->run->settings, OPT_VERBOSE)) {
+		AUTO_FREE char *log = file_join(agent->gen_dir, "stderr.log");
+		json_set_str(doc, "stderr", log);
+	}
 	json_set_str(doc, "cache", cache);
 	return doc;
 }
@@ -294,8 +298,8 @@ static struct json_object *start_document(const struct agent_record *agent)
 
 void agent_start_if_ready(struct agent_record *agent)
 {
-	if (agent->said_hello && !agent->sent_start && !agent->setup_pending &&
-	    !agent->run->starts_held && agent->child && agent->child->channel)
+	if (agent->said_hello && !agent->sent_start && !agent->setup_pending && agent->child &&
+	    agent->child->channel)
 		agent_send_start(agent);
 }
 

@@ -24,6 +24,7 @@
 #include "orchestrator/collect.h"
 #include "orchestrator/run.h"
 #include "orchestrator/run_open.h"
+#include "orchestrator/spare.h"
 
 #define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
 #define TERM_GRACE_MS	3000  /* from TERM to KILL */
@@ -171,7 +172,12 @@ static int agent_make_dirs(struct agent_record *agent, struct err *err)
 			mem_printf("%s/%s/%s", settings_str(run->settings, OPT_BRANCH_PREFIX),
 				   run->id, agent->name);
 	}
-	if (file_mkdirs(agent->gen_dir, 0700, err) < 0)
+	/* The agent syncs the way to its transcript, with the first answer's records: nobody waits
+	 * for it before the first request. */
+	struct file_syncs above = {0};
+	int rc = file_mkdirs_later(agent->gen_dir, 0700, &above, err);
+	file_syncs_release(&above);
+	if (rc < 0)
 		return -1;
 	/* Not synced one by one: the transcript's creation syncs their folder before anything is in
 	 * them. */
@@ -183,35 +189,15 @@ static int agent_make_dirs(struct agent_record *agent, struct err *err)
 	return 0;
 }
 
-static int agent_spawn_process(struct agent_record *agent, struct err *err)
+/* The first agent finds a process that is loaded already. */
+static int agent_get_process(struct agent_record *agent, struct err *err)
 {
-	static const char *const allow[] = {"PATH",  "HOME",	     "LANG",	      "LC_*",
-					    "TZ",    "USER",	     "LOGNAME",	      "SHELL",
-					    "XDG_*", "ASAN_OPTIONS", "UBSAN_OPTIONS", NULL};
 	struct run *run = agent->run;
-	const char *argv[] = {"baton", "agent", NULL};
-	AUTO_FREE char *log = file_join(agent->gen_dir, "stderr.log");
-	AUTO_FD int fd_err = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	char **env = env_filter_more(allow, settings_list(run->settings, OPT_PASS_ENV), NULL);
-	struct child_spec spec = {
-		.kind = CHILD_AGENT,
-		.name = agent->name,
-		.handler = &agent_handler,
-		.arg = agent,
-		.channel = true,
-		.sender = FROM_A,
-		.opts = SPAWN_OPTS_INIT,
-	};
 
-	spec.opts.path = "/proc/self/exe";
-	spec.opts.argv = argv;
-	spec.opts.envp = (const char *const *)env;
-	spec.opts.cwd = "/";
-	spec.opts.fd_err = settings_flag(run->settings, OPT_VERBOSE) ? STDERR_FILENO : fd_err;
-	spec.opts.death_signal = SIGTERM;
-	int rc = children_spawn(run->children, &spec, &agent->child, err);
-	env_list_free(env);
-	return rc;
+	agent->child = spare_take(run, agent->name, &agent_handler, agent, &agent->said_hello);
+	if (agent->child)
+		return 0;
+	return spare_spawn(run, agent->name, &agent_handler, agent, &agent->child, err);
 }
 
 /* An agent that could not even be started: DONE at once, as its own recorded failure. */
@@ -234,7 +220,7 @@ static void agent_start(struct agent_record *agent)
 	agent->state = AGENT_PREPARING;
 	agent->last_progress_ms = clock_mono_ms();
 	run->agents.live++;
-	if (agent_make_dirs(agent, &err) < 0 || agent_spawn_process(agent, &err) < 0) {
+	if (agent_make_dirs(agent, &err) < 0 || agent_get_process(agent, &err) < 0) {
 		agent_start_failed(agent, &err);
 		return;
 	}
@@ -242,9 +228,11 @@ static void agent_start(struct agent_record *agent)
 		    "agent:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
 		    agent->name, agent->role->name, agent->generation, (int64_t)agent->child->pid,
 		    agent->branch, agent->worktree, agent->base, agent->task);
-	agent_arm(agent, HELLO_MS);
+	if (!agent->said_hello)
+		agent_arm(agent, HELLO_MS);
 	if (!agent->view)
 		agent_make_worktree(agent);
+	agent_start_if_ready(agent);
 }
 
 void agents_pump(struct run *run)

@@ -324,6 +324,14 @@ int children_spawn(struct children *set, const struct child_spec *spec, struct c
 	return 0;
 }
 
+void child_hand_over(struct child *child, const char *name, const struct child_handler *handler,
+		     void *arg)
+{
+	snprintf(child->name, sizeof(child->name), "%s", name);
+	child->handler = handler;
+	child->arg = arg;
+}
+
 size_t children_count(const struct children *set, int kind)
 {
 	size_t n = 0;

@@ -80,6 +80,10 @@ struct child_spec {
 int children_spawn(struct children *set, const struct child_spec *spec, struct child **ret,
 		   struct err *err);
 
+/* Another owner from the next frame on. */
+void child_hand_over(struct child *child, const char *name, const struct child_handler *handler,
+		     void *arg);
+
 /* TERM to the group now, KILL after grace_ms. Idempotent; a shorter grace wins. */
 void child_stop(struct child *child, int64_t grace_ms);
 /* The child ends by itself (its input is over): no TERM, but KILL after grace_ms. */

@@ -91,19 +91,6 @@ static void on_base(struct json_object *answer, const struct err *failure, void 
 		queue_agent(run, json_str(answer, "commit", NULL));
 }
 
-static void on_prefix(struct json_object *answer, const struct err *failure, void *arg)
-{
-	struct run *run = arg;
-
-	run->starts_held = false;
-	if (failure) {
-		run_fail(run, failure);
-		return;
-	}
-	for (size_t i = 0; i < run->agents.count; i++)
-		agent_start_if_ready(run->agents.list[i]);
-}
-
 /* The base is HEAD as discover saw it, a commit that was asked for, or one made of uncommitted
  * work. */
 static void choose_base(struct run *run)
@@ -138,22 +125,18 @@ static int check_branch_prefix(const char *prefix, struct err *err)
 		   : 0;
 }
 
-/* Whether the branches' names are free is asked beside the making of process and worktree; the
- * start document, and with it the first request, waits for the answer. */
 static int run_start(struct run *run, void *arg, struct err *err)
 {
-	AUTO_JSON struct json_object *request = json_object_new_object();
-
-	if (settings_flag(run->settings, OPT_DIRTY) && settings_str(run->settings, OPT_BASE))
-		return err_set(err, ERR_USAGE, "--dirty and --base exclude each other");
-	if (check_branch_prefix(settings_str(run->settings, OPT_BRANCH_PREFIX), err) < 0)
-		return -1;
-	json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
-	json_set_str(request, "run", run->id);
-	run->starts_held = true;
-	git_client_call(run->git_client, "check_prefix", request, on_prefix, run);
 	choose_base(run);
 	return 0;
+}
+
+/* What is wrong whatever the repository: nothing is started for it. */
+static int check_options(const struct settings *s, struct err *err)
+{
+	if (settings_flag(s, OPT_DIRTY) && settings_str(s, OPT_BASE))
+		return err_set(err, ERR_USAGE, "--dirty and --base exclude each other");
+	return check_branch_prefix(settings_str(s, OPT_BRANCH_PREFIX), err);
 }
 
 /* Why a run with this agent did not succeed; NULL if it did. */
@@ -176,6 +159,7 @@ static void run_agent_done(struct run *run, struct agent_record *agent, void *ar
 
 static const struct run_driver run_driver = {
 	.command = "run",
+	.branches = true,
 	.start = run_start,
 	.agent_done = run_agent_done,
 };
@@ -195,7 +179,7 @@ int cmd_run(struct settings *s)
 	AUTO_FREE char *task = NULL;
 	struct err err = ERR_INIT;
 
-	if (read_task(s, &task, &err) < 0)
+	if (check_options(s, &err) < 0 || read_task(s, &task, &err) < 0)
 		return command_fail(&err);
 	struct run *run = run_new(s, &run_driver, NULL);
 	run->task = task;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/jsonl.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -49,6 +50,11 @@ void journal_close(struct journal *j)
 	jsonl_close(j->writer);
 	free(j->deferred);
 	free(j);
+}
+
+struct file_syncs *journal_syncs(struct journal *j)
+{
+	return jsonl_syncs(j->writer);
 }
 
 static void add_value(struct buf *out, char kind, va_list *ap)

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
+struct file_syncs;
 struct journal;
 
 int journal_open(const char *path, struct journal **ret, struct err *err);
@@ -25,6 +26,9 @@ void journal_close(struct journal *j); /* commits what is left; NULL allowed */
  * out), i (int64_t), d (double), b (int), j (struct json_object *, borrowed), e.g. journal_add(j,
  * true, "agent.ended", "agent:s status:s rounds:i", "a1", "done", (int64_t)3). */
 void journal_add(struct journal *j, bool durable, const char *type, const char *fmt, ...);
+
+/* Folders on the way to the journal: synced by the next durable commit, before what it defers. */
+struct file_syncs *journal_syncs(struct journal *j);
 
 typedef void (*journal_deferred_fn)(void *arg);
 void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg);

@@ -223,8 +223,6 @@ static int run_prepare(struct run *run, struct err *err)
 	prctl(PR_SET_DUMPABLE, 0);
 	sigaction(SIGPIPE, &ignore, NULL);
 	run->warden_pid = getppid();
-	box_probe(&facts);
-	run->box_level = facts.best; /* --unconfined only allows to go on where there is none */
 	spawn_raise_nofile();
 	if (spawn_become_subreaper(err) < 0)
 		return -1;
@@ -233,8 +231,15 @@ static int run_prepare(struct run *run, struct err *err)
 		return err_set(err, ERR_IO, "cannot make an event loop");
 	run->children = children_new(run->base);
 	run->relay = call_relay_new();
+	if (services_start_gateway(run, err) < 0 || services_start_git(run, err) < 0)
+		return -1;
+	run_open_repository(run);
 	arm_timers(run);
-	return services_start(run, err);
+	if (services_start(run, err) < 0)
+		return -1;
+	box_probe(&facts);
+	run->box_level = facts.best; /* --unconfined only allows to go on where there is none */
+	return 0;
 }
 
 static void turn(struct run *run)
@@ -262,8 +267,6 @@ int run_main(struct run *run)
 		run_fail(run, &err);
 		if (!run->children)
 			return run->exit_status;
-	} else {
-		run_open_repository(run);
 	}
 	children_flush(run->children);
 	while (run->state != RUN_CLOSED)

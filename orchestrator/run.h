@@ -42,6 +42,7 @@ enum run_state { RUN_OPENING, RUN_WORKING, RUN_CLOSING, RUN_CLOSED };
 
 struct run_driver {
 	const char *command; /* "run" */
+	bool branches;	     /* agents get branches: their names must be free */
 	/* The repository is known and the journal is open: queue the first work. -1 ends the run as
 	 * failed. */
 	int (*start)(struct run *run, void *arg, struct err *err);
@@ -95,6 +96,8 @@ struct run {
 	struct child *git;
 	struct git_client *git_client;
 
+	struct child *spare; /* an agent's process without an agent yet, see spare.h */
+	bool spare_said_hello;
 	struct agent_pool agents;
 	struct run_budget budget;
 	struct event *ev_budget;
@@ -105,7 +108,6 @@ struct run {
 	int interrupts; /* SIGINT, SIGTERM, SIGHUP so far */
 	bool stopping;
 	bool finish_wanted;
-	bool starts_held;  /* start documents wait: it is not sure yet that work can be kept */
 	int pending;	   /* operations of the driver that closing waits for */
 	bool sweep_wanted; /* strays of a dead agent are still there */
 	enum exit_status exit_status;

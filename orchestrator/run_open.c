@@ -84,7 +84,7 @@ static int run_write_request(struct run *run, struct err *err)
 	return rc;
 }
 
-static int run_make_dirs(struct run *run, struct err *err)
+static int run_make_dirs(struct run *run, struct file_syncs *syncs, struct err *err)
 {
 	AUTO_FREE char *state = env_state_dir();
 	const char *name = json_str(run->repository, "name", "repository");
@@ -100,7 +100,7 @@ static int run_make_dirs(struct run *run, struct err *err)
 	run->worktrees_dir =
 		mem_printf("%s/worktrees/%s-%08x/%s", state, name, (unsigned)hash, run->id);
 	run->dir = mem_printf("%s/baton/runs/%s", run->common_dir, run->id);
-	return file_mkdirs(run->dir, 0700, err);
+	return file_mkdirs_later(run->dir, 0700, syncs, err);
 }
 
 static void journal_started(struct run *run)
@@ -117,19 +117,28 @@ static void journal_started(struct run *run)
 		    run->budget.max_tokens, settings_i64(run->settings, OPT_TIME_LIMIT));
 }
 
+/* Nothing is synced here: the commit at the end of this turn does it, while the first agent reads
+ * its start document. */
 static int open_folder(struct run *run, struct err *err)
 {
+	struct file_syncs made = {0};
 	AUTO_FREE char *journal = NULL;
 
-	make_id(run->id, sizeof(run->id));
-	if (run_make_dirs(run, err) < 0 || run_lock(run, err) < 0 ||
-	    run_write_request(run, err) < 0)
-		return -1;
-	journal = run_path(run, "run.jsonl");
-	if (journal_open(journal, &run->journal, err) < 0)
-		return -1;
-	journal_started(run);
-	return journal_commit(run->journal, err);
+	int rc = run_make_dirs(run, &made, err);
+	if (rc == 0)
+		rc = run_lock(run, err);
+	if (rc == 0)
+		rc = run_write_request(run, err);
+	if (rc == 0) {
+		journal = run_path(run, "run.jsonl");
+		rc = journal_open(journal, &run->journal, err);
+	}
+	for (size_t i = 0; rc == 0 && i < made.n; i++)
+		file_syncs_add(journal_syncs(run->journal), made.paths[i]);
+	file_syncs_release(&made);
+	if (rc == 0)
+		journal_started(run);
+	return rc;
 }
 
 static void start_work(struct run *run)
@@ -155,6 +164,8 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 		run_fail(run, failure);
 		return;
 	}
+	if (run->stopping) /* a service could not be started, or Ctrl-C: leave no trace */
+		return;
 	run->repository = json_object_get(answer);
 	if (!json_str(answer, "head", NULL)) {
 		err_set(&err, ERR_USAGE,
@@ -181,5 +192,10 @@ void run_open_repository(struct run *run)
 
 	json_set_str(request, "path", dir ? dir : cwd);
 	json_set_bool(request, "quick", true);
+	make_id(run->id, sizeof(run->id));
+	if (run->driver->branches) {
+		json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
+		json_set_str(request, "run", run->id);
+	}
 	git_client_call(run->git_client, "discover", request, on_discovered, run);
 }

@@ -25,6 +25,7 @@
 #include "orchestrator/calls.h"
 #include "orchestrator/project.h"
 #include "orchestrator/run.h"
+#include "orchestrator/spare.h"
 
 #define GATEWAY_DEATHS	 5
 #define GATEWAY_DEATH_MS 60000
@@ -401,23 +402,33 @@ void services_poke_view(struct run *run)
 
 /* ---- all ---- */
 
-int services_start(struct run *run, struct err *err)
+int services_start_gateway(struct run *run, struct err *err)
 {
-	run->rehearsal_out = -1;
-	run->poke_fd = -1;
+	return gateway_spawn(run, err);
+}
+
+int services_start_git(struct run *run, struct err *err)
+{
 	if (service_spawn(run, CHILD_GIT, "baton-git", &git_handler, plain_env, FROM_W, -1,
 			  &run->git, err) < 0)
 		return -1;
 	AUTO_FREE char *start = project_git_start(NULL);
 	channel_send(run->git->channel, FRAME_START, NULL, start, strlen(start));
 	run->git_client = git_client_new(run->git->channel);
+	return 0;
+}
+
+int services_start(struct run *run, struct err *err)
+{
 	if (run->rehearsal && rehearsal_spawn(run, err) < 0)
 		return -1;
-	return gateway_spawn(run, err);
+	spare_start(run);
+	return 0;
 }
 
 void services_stop(struct run *run)
 {
+	spare_stop(run);
 	children_stop_all(run->children, CHILD_GATEWAY, SERVICE_GRACE_MS);
 	children_stop_all(run->children, CHILD_GIT, SERVICE_GRACE_MS);
 	children_stop_all(run->children, CHILD_REHEARSAL, SERVICE_GRACE_MS);

@@ -12,6 +12,10 @@
 
 struct run;
 
+int services_start_gateway(struct run *run, struct err *err);
+/* baton-git alone, as early as can be: everything else of a start waits for its first answer. */
+int services_start_git(struct run *run, struct err *err);
+/* The others, and the first agent's process. */
 int services_start(struct run *run, struct err *err);
 /* The journal file exists now: start the view that folds it. */
 int services_start_view(struct run *run, struct err *err);

@@ -68,6 +68,9 @@ int op_discover(const struct repo *repo, struct json_object *body, struct json_o
 		json_set(answer, "instructions", repo_instructions(repo, head));
 	else
 		json_set(answer, "instructions", json_object_new_array());
+	/* Asked in the same breath, so that a run with branches that cannot be made leaves no trace. */
+	if (json_has(body, "prefix") && op_check_prefix(repo, body, NULL, err) < 0)
+		return -1;
 	return repo_describe(repo, json_flag(body, "quick", false), answer, err);
 }
 

@@ -205,6 +205,16 @@ static int open_repo(struct service *s, const char *path, struct err *err)
 	return 0;
 }
 
+/* The git program runs in folders of ours. They are made before the first operation that takes a
+ * worker: the quick ones of a start go without, and the first request does not wait for the disk. */
+static int prepare(struct service *s, struct err *err)
+{
+	if (!s->prepared && repo_prepare(s->repo, err) < 0)
+		return -1;
+	s->prepared = true;
+	return 0;
+}
+
 /* The repository for an operation: discover names one, the others use what was found. */
 static int need_repo(struct service *s, const struct op *op, struct json_object *body,
 		     struct err *err)
@@ -216,12 +226,8 @@ static int need_repo(struct service *s, const struct op *op, struct json_object 
 		return open_repo(s, path, err);
 	if (!s->repo)
 		return err_set(err, ERR_NOT_FOUND, "no repository was discovered yet");
-	if (!discover && !s->prepared) {
-		if (repo_prepare(s->repo, err) < 0)
-			return -1;
-		s->prepared = true;
-	}
-	return 0;
+	/* Without a handle everything is asked of the git program. */
+	return discover || s->repo->handle ? 0 : prepare(s, err);
 }
 
 /* In the service itself. 1: done; 0: it takes a worker. */
@@ -277,7 +283,10 @@ static int on_git(struct service *s, const struct frame *frame, struct err *err)
 	} else if (need_repo(s, op, body, &why) < 0) {
 		answer_fail(s, id, &why);
 	} else if (!run_here(s, op, id, body)) {
-		enqueue(s, op, id, body);
+		if (prepare(s, &why) < 0)
+			answer_fail(s, id, &why);
+		else
+			enqueue(s, op, id, body);
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "agent/tools/job.h"
+#include "agent/tools/output.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/memory.h"
@@ -38,6 +39,7 @@ struct tool_context *tool_context_new(const struct tool_settings *settings, stru
 	struct tool_context *ctx = mem_alloc(sizeof(*ctx));
 	ctx->settings = *settings;
 	ctx->waiter = waiter;
+	ctx->next_output_fd = -1;
 	set_defaults(&ctx->settings);
 	roots_init(&ctx->roots);
 	if (roots_open(&ctx->roots, ROOT_RESULTS, settings->results_dir, false, err) < 0 ||
@@ -61,6 +63,7 @@ void tool_context_free(struct tool_context *ctx)
 	if (!ctx)
 		return;
 	jobs_end_all(ctx);
+	output_drop_prepared(ctx);
 	roots_release(&ctx->roots);
 	file_states_release(&ctx->files);
 	env_list_free(ctx->shell_env);
@@ -68,6 +71,11 @@ void tool_context_free(struct tool_context *ctx)
 		free(ctx->touched[i]);
 	free(ctx->touched);
 	free(ctx);
+}
+
+void tool_context_idle(struct tool_context *ctx)
+{
+	output_prepare(ctx);
 }
 
 void tool_touch(struct tool_context *ctx, const struct place *place)

@@ -23,8 +23,10 @@ struct tool_context {
 	unsigned last_start;  /* number of the newest command: its BATON_JOB */
 	unsigned last_job;    /* number of the newest background job */
 	unsigned last_output; /* number of the newest output file */
-	char **shell_env;     /* made at the first command */
-	char **touched;	      /* worktree paths that write and edit changed (I7) */
+	int next_output_fd;   /* a file made beforehand, with its name; -1 */
+	char *next_output;
+	char **shell_env; /* made at the first command */
+	char **touched;	  /* worktree paths that write and edit changed (I7) */
 	size_t n_touched, cap_touched;
 	int64_t next_check_ms; /* when tool_check looks again */
 };

@@ -47,11 +47,13 @@ static bool has_space(int dir)
 	return fstatvfs(dir, &fs) < 0 || fs.f_bavail * fs.f_frsize >= OUTPUT_SPACE;
 }
 
-int output_open(struct tool_context *ctx, char **ret_name, struct err *err)
+/* 0 with *ret_fd -1: the disk is full. */
+static int make_file(struct tool_context *ctx, char **ret_name, int *ret_fd, struct err *err)
 {
 	int dir = ctx->roots.root[ROOT_RESULTS].fd;
+	*ret_fd = -1;
 	if (!has_space(dir))
-		return open_in_memory(ctx, ret_name, err);
+		return 0;
 	for (int i = 0; i < OUTPUT_TRIES; i++) {
 		/* A resumed generation finds the files of its first life: those names are taken. */
 		AUTO_FREE char *name = mem_printf("shell-%u.txt", ++ctx->last_output);
@@ -60,15 +62,48 @@ int output_open(struct tool_context *ctx, char **ret_name, struct err *err)
 			       O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0) {
 			*ret_name = mem_printf("results:%s", name);
-			return fd;
+			*ret_fd = fd;
+			return 0;
 		}
 		if (errno == ENOSPC || errno == EDQUOT)
-			return open_in_memory(ctx, ret_name, err);
+			return 0;
 		if (errno != EEXIST)
 			return err_sys(err, "cannot store the output in '%s'",
 				       ctx->settings.results_dir);
 	}
 	return err_set(err, ERR_EXISTS, "too many output files in '%s'", ctx->settings.results_dir);
+}
+
+int output_open(struct tool_context *ctx, char **ret_name, struct err *err)
+{
+	int fd = ctx->next_output_fd;
+	if (fd >= 0 && has_space(ctx->roots.root[ROOT_RESULTS].fd)) {
+		ctx->next_output_fd = -1;
+		*ret_name = take_ptr(ctx->next_output);
+		return fd;
+	}
+	if (fd >= 0)
+		return open_in_memory(ctx, ret_name, err); /* the disk filled up meanwhile */
+	if (make_file(ctx, ret_name, &fd, err) < 0)
+		return -1;
+	return fd >= 0 ? fd : open_in_memory(ctx, ret_name, err);
+}
+
+/* Only for agents that run commands: a reader's results stay empty. */
+void output_prepare(struct tool_context *ctx)
+{
+	if (ctx->next_output_fd < 0 && ctx->last_output > 0)
+		make_file(ctx, &ctx->next_output, &ctx->next_output_fd, NULL);
+}
+
+void output_drop_prepared(struct tool_context *ctx)
+{
+	if (ctx->next_output_fd < 0)
+		return;
+	unlinkat(ctx->roots.root[ROOT_RESULTS].fd, strchr(ctx->next_output, ':') + 1, 0);
+	close(ctx->next_output_fd);
+	ctx->next_output_fd = -1;
+	free(ctx->next_output);
 }
 
 off_t output_size(int fd)

@@ -96,6 +96,9 @@ int tool_context_open_worktree(struct tool_context *ctx, struct err *err);
 
 /* Ends of background jobs not yet announced: appends one line each and returns true if there were
  * any; each end is told once. */
+/* Work for the time in which the model thinks: the next command's output file is made. */
+void tool_context_idle(struct tool_context *ctx);
+
 bool tool_context_announce_jobs(struct tool_context *ctx, struct buf *out);
 size_t tool_context_running_jobs(const struct tool_context *ctx);
 

@@ -2,7 +2,8 @@
  * bench_baseline.c - what a round cannot cost less than: a command in its box, and two fdatasyncs.
  *
  * bench_baseline RUNS FOLDER PROGRAM ARG... starts PROGRAM that often through base/spawn.h, as the
- * shell tool does, and appends 4 KiB to a file in FOLDER with fdatasync as often as a round does.
+ * shell tool does and with its own environment, and appends 4 KiB to a file in FOLDER with fdatasync
+ * as often as a round does.
  * Prints one line of JSON with medians in microseconds. bench_run.py prints it beside the measured
  * rounds of the same run.
  */
@@ -34,7 +35,6 @@ static int64_t median(int64_t *values, size_t n)
 
 static int64_t time_command(char **argv)
 {
-	static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
 	struct spawn_opts opts = SPAWN_OPTS_INIT;
 	struct err err = ERR_INIT;
 	int64_t start = clock_mono_us();
@@ -42,7 +42,7 @@ static int64_t time_command(char **argv)
 
 	opts.path = argv[0];
 	opts.argv = (const char *const *)argv;
-	opts.envp = env;
+	opts.envp = (const char *const *)environ;
 	opts.new_session = true;
 	if (spawn_process(&opts, &pid, NULL, &err) < 0) {
 		fprintf(stderr, "bench_baseline: %s\n", err.message);

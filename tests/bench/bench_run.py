@@ -5,6 +5,7 @@ Start to first request, overhead of a round at two sizes of history beside its f
 run, memory per process, and many agents at once. Figures are printed as a table and written as JSON; nothing
 fails on a time.
 """
+import glob
 import json
 import os
 import resource
@@ -67,10 +68,25 @@ class Bench:
             server.close()
         self.add("start to first model request, 20 files", statistics.median(figures), "ms", f"median of {times}")
 
+    def shell_environment(self, repo):
+        """What a command of an agent finds in its environment: the locale alone costs bash 25 opened files."""
+        server = ModelServer(lambda turn: [REPORT] if turn else [("shell", {"command": "env -0"})])
+        self.run(server, repo, "task").wait()
+        server.close()
+        path = max(glob.glob(f"{repo}/.git/baton/runs/*/agents/a1/1/results/shell-1.txt"), key=os.path.getmtime)
+        with open(path) as f:
+            return dict(pair.split("=", 1) for pair in f.read().split("\0") if "=" in pair)
+
     def floor(self, repo):
-        box = f"{self.build}/worktrees/box/baton-box"
-        out = subprocess.run([f"{self.build}/tests/bench/bench_baseline", "41", self.scratch, box, "--write", repo,
-                              "--write", self.scratch, "--", "/bin/bash", "-c", "true"], capture_output=True, text=True, check=True)
+        """The same command in the same box with the same environment, started by a program that does nothing else."""
+        box, folders = f"{self.build}/worktrees/box/baton-box", []
+        for option, name in (("--write", "worktree"), ("--write", "git"), ("--write", "scratch"), ("--write", "cache"),
+                             ("--read", "results"), ("--read", "objects")):
+            os.makedirs(f"{self.scratch}/floor/{name}", exist_ok=True)
+            folders += [option, f"{self.scratch}/floor/{name}"]
+        out = subprocess.run([f"{self.build}/tests/bench/bench_baseline", "41", self.scratch, box, "--level", "auto", *folders,
+                              "--network", "none", "--", "/bin/bash", "-c", "true"],
+                             capture_output=True, text=True, check=True, env=self.shell_environment(repo))
         figures = json.loads(out.stdout)
         return figures["command_us"] / 1e3, figures["two_syncs_us"] / 1e3
 
@@ -185,4 +201,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
