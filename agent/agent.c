@@ -119,6 +119,7 @@ static int make_agent(struct agent *a, struct err *err)
 	const struct agent_settings *s = a->settings;
 
 	conversation_init(&a->conversation);
+	checkpoint_init(a);
 	view_init(&a->view);
 	ledger_init(&a->ledger);
 	if (budget_init(&a->budget, s->model, s->compact_buffer, s->working_ceiling, err) < 0 ||

@@ -213,6 +213,7 @@ static int run_attempt(struct agent *a, const struct ask_result *r, const char *
 	if (req < 0)
 		return -1;
 	*ret_req = req;
+	checkpoint_maybe(a);
 	while (!at->over) {
 		if (at->granted && a->toolbox.context)
 			tool_context_idle(a->toolbox.context);

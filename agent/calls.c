@@ -100,6 +100,8 @@ static void tell_parent(struct agent *a, const struct arrival *arrival)
 	};
 
 	event_tool(a->channel, &facts);
+	if (r->has_effects)
+		checkpoint_changed(a);
 }
 
 /* An interruption ended the tool: what it had said so far stays, marked. */

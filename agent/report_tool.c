@@ -71,9 +71,9 @@ static int deliver(struct agent *a, struct json_object *report, const char *call
 	buf_addf(&fields, "\"generation\":%" PRId64 ",\"call\":", a->settings->generation);
 	json_write_cstr(&fields, key);
 	event_state(a->channel, "reporting", "");
-	waiter_expect_ack(a->waiter, key);
+	waiter_expect_ack(a->waiter, ACK_REPORT, key);
 	channel_send(a->channel, FRAME_REPORT, buf_str(&fields), body.data, body.len);
-	while (!waiter_acked(a->waiter, &ok, &answer))
+	while (!waiter_acked(a->waiter, ACK_REPORT, &ok, &answer))
 		if (wait_poll(a->waiter, NULL, 0, INT64_MAX, err) < 0)
 			return -1;
 	if (!ok)

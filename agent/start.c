@@ -92,6 +92,7 @@ static const struct field fields[] = {
 	 .max = CHARS_MAX, .dflt = 20000},
 	{"limits", "results_total_chars", FIELD_I64, FIELD_OPTIONAL, AT(results_total_chars),
 	 .min = 500, .max = CHARS_MAX, .dflt = 200000},
+	{"limits", "checkpoint_ms", FIELD_I64, FIELD_OPTIONAL, AT(checkpoint_ms), .max = INT64_MAX},
 	{"limits", "report_tokens", FIELD_I64, FIELD_OPTIONAL, AT(report_tokens), .min = 100,
 	 .max = 1000000, .dflt = 2000},
 	{"context", "compact_buffer", FIELD_I64, FIELD_OPTIONAL, AT(compact_buffer), .min = 0,

@@ -57,7 +57,8 @@ struct agent_settings {
 	int64_t shell_timeout_ms, shell_timeout_max_ms;
 	int64_t result_chars, shell_chars, grep_chars, results_total_chars; /* T1, T2 */
 	int64_t report_tokens;						    /* A4 */
-	int64_t compact_buffer;						    /* W3 */
+	int64_t checkpoint_ms;	 /* least time between two checkpoints; 0: none */
+	int64_t compact_buffer;	 /* W3 */
 	int64_t working_ceiling; /* W14; 0: by the model */
 };
 

@@ -12,6 +12,7 @@
 #ifndef BATON_AGENT_STATE_H
 #define BATON_AGENT_STATE_H
 
+#include "agent/checkpoint.h"
 #include "agent/context/budget.h"
 #include "agent/context/offload.h"
 #include "agent/context/view.h"
@@ -64,6 +65,7 @@ struct agent {
 	struct offload offload;
 	struct repeats repeats;
 	struct record record;
+	struct checkpoints checkpoints;
 	struct buf body;	 /* of the present request */
 	struct attempt *attempt; /* of a call that a stop left open: ask_release */
 

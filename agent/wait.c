@@ -20,6 +20,11 @@
 
 #define POLL_MAX_MS 60000
 
+struct ack {
+	char *key, *body;
+	bool acked, ok;
+};
+
 struct waiter {
 	struct channel *channel;
 	struct call_callers *calls;
@@ -32,8 +37,7 @@ struct waiter {
 	enum waiter_worktree worktree;
 	char *worktree_message;
 
-	char *ack_key, *ack_body;
-	bool acked, ack_ok;
+	struct ack acks[ACK_KINDS];
 
 	bool stopping, gone, interruptible, interrupted;
 	int report_wishes; /* not yet taken */
@@ -105,12 +109,18 @@ static int on_control(struct waiter *w, const struct frame *f, struct err *err)
 
 static void on_ack(struct waiter *w, const struct frame *f)
 {
-	/* An answer to a key that nobody waits for is a repeated one: it means nothing new. */
-	if (!w->ack_key || w->acked || strcmp(json_str(f->header, "call", ""), w->ack_key) != 0)
-		return;
-	w->acked = true;
-	w->ack_ok = json_flag(f->header, "ok", false);
-	w->ack_body = mem_strndup(f->body ? f->body : "", f->len);
+	const char *key = json_str(f->header, "call", "");
+
+	for (size_t i = 0; i < ACK_KINDS; i++) {
+		struct ack *ack = &w->acks[i];
+
+		/* An answer to a key that nobody waits for is a repeated one: it means nothing. */
+		if (!ack->key || ack->acked || strcmp(key, ack->key) != 0)
+			continue;
+		ack->acked = true;
+		ack->ok = json_flag(f->header, "ok", false);
+		ack->body = mem_strndup(f->body ? f->body : "", f->len);
+	}
 }
 
 static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct err *err)
@@ -123,11 +133,6 @@ static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct
 	case FRAME_READY: return on_ready(w, f, err);
 	case FRAME_CONTROL: return on_control(w, f, err);
 	case FRAME_ACK: on_ack(w, f); return 0;
-	case FRAME_PONG: return 0;
-	case FRAME_PING:
-		channel_sendf(ch, FRAME_PONG, NULL, 0, "\"seq\":%lld",
-			      (long long)json_i64(f->header, "seq", 0));
-		return 0;
 	case FRAME_WAITING:
 	case FRAME_GRANT:
 	case FRAME_DATA:
@@ -165,6 +170,7 @@ struct waiter *waiter_new(int fd_in, int fd_out, struct err *err)
 	struct waiter *w = mem_alloc(sizeof(*w));
 
 	w->channel = channel_new(fd_in, fd_out, FROM_P, on_frame, w);
+	channel_keep(w->channel, NULL);
 	w->calls = call_callers_new(w->channel);
 	w->signal_fd = open_signals(err);
 	if (w->signal_fd < 0) {
@@ -185,8 +191,10 @@ void waiter_free(struct waiter *w)
 	buf_release(&w->start);
 	free(w->polled);
 	free(w->worktree_message);
-	free(w->ack_key);
-	free(w->ack_body);
+	for (size_t i = 0; i < ACK_KINDS; i++) {
+		free(w->acks[i].key);
+		free(w->acks[i].body);
+	}
 	free(w->reason);
 	free(w->report_reason);
 	free(w);
@@ -343,22 +351,24 @@ enum waiter_worktree waiter_worktree(const struct waiter *w, const char **ret_me
 }
 
 /* A key is expected before its frame is sent: the answer may come within the send. */
-void waiter_expect_ack(struct waiter *w, const char *key)
+void waiter_expect_ack(struct waiter *w, enum ack_kind kind, const char *key)
 {
-	free(w->ack_key);
-	free(w->ack_body);
-	w->ack_key = mem_strdup(key);
-	w->ack_body = NULL;
-	w->acked = false;
+	struct ack *ack = &w->acks[kind];
+
+	free(ack->key);
+	free(ack->body);
+	*ack = (struct ack){.key = mem_strdup(key)};
 }
 
-bool waiter_acked(const struct waiter *w, bool *ret_ok, const char **ret_body)
+bool waiter_acked(const struct waiter *w, enum ack_kind kind, bool *ret_ok, const char **ret_body)
 {
-	if (w->acked) {
-		*ret_ok = w->ack_ok;
-		*ret_body = w->ack_body;
+	const struct ack *ack = &w->acks[kind];
+
+	if (ack->acked) {
+		*ret_ok = ack->ok;
+		*ret_body = ack->body;
 	}
-	return w->acked;
+	return ack->acked;
 }
 
 bool waiter_stopping(const struct waiter *w)

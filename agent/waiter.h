@@ -38,9 +38,10 @@ void waiter_drop_start(struct waiter *w);
 
 enum waiter_worktree waiter_worktree(const struct waiter *w, const char **ret_message);
 
-/* The acknowledgement of an effect: expect, send, wait, look. One effect at a time. */
-void waiter_expect_ack(struct waiter *w, const char *key);
-bool waiter_acked(const struct waiter *w, bool *ret_ok, const char **ret_body);
+/* The acknowledgement of an effect: expect, send, wait, look. One effect of each kind at a time. */
+enum ack_kind { ACK_REPORT, ACK_CHECKPOINT, ACK_KINDS };
+void waiter_expect_ack(struct waiter *w, enum ack_kind kind, const char *key);
+bool waiter_acked(const struct waiter *w, enum ack_kind kind, bool *ret_ok, const char **ret_body);
 
 bool waiter_stopping(const struct waiter *w);
 bool waiter_parent_gone(const struct waiter *w);

@@ -45,7 +45,9 @@ struct channel {
 	struct buf doc; /* the parts so far of the document that is being joined */
 	enum frame_type doc_type;
 	bool in_doc;
-	int64_t last_heard;
+	bool keeps;	  /* pings and hello are dealt with here */
+	const char *role; /* of the hello that is expected; NULL: none */
+	bool said_hello;
 
 	struct channel_queue out;
 	size_t limit;
@@ -79,7 +81,6 @@ struct channel *channel_new(int fd_in, int fd_out, enum frame_sender peer,
 	ch->arg = arg;
 	ch->limit = CHANNEL_HARD_LIMIT;
 	ch->out_is_socket = getsockopt(fd_out, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
-	ch->last_heard = clock_mono_ms();
 	return ch;
 }
 
@@ -106,11 +107,6 @@ int channel_fd_out(const struct channel *ch)
 	return ch->fd_out;
 }
 
-int64_t channel_last_heard(const struct channel *ch)
-{
-	return ch->last_heard;
-}
-
 void channel_on_queue(struct channel *ch, void (*fn)(struct channel *ch, void *arg), void *arg)
 {
 	ch->on_queue = fn;
@@ -132,11 +128,6 @@ size_t channel_queued(const struct channel *ch)
 bool channel_wants_write(const struct channel *ch)
 {
 	return ch->broken || channel_queued(ch) > 0;
-}
-
-bool channel_congested(const struct channel *ch)
-{
-	return channel_queued(ch) > CHANNEL_HIGH_WATER;
 }
 
 /* ---- outwards ---- */
@@ -303,23 +294,10 @@ void channel_send_hello(struct channel *ch, const char *role)
 		      FRAME_VERSION, role, (long)getpid());
 }
 
-int channel_check_hello(const struct frame *frame, const char *role, struct err *err)
+void channel_keep(struct channel *ch, const char *role)
 {
-	if (frame->type != FRAME_HELLO)
-		return err_set(err, ERR_INVALID, "the first frame is '%s', not 'hello'",
-			       frame_name(frame->type));
-	int64_t version = json_i64(frame->header, "version", 0);
-	if (version != FRAME_VERSION)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "the peer speaks version %" PRId64
-			       " of the channel, this program %d: "
-			       "install both from the same release",
-			       version, FRAME_VERSION);
-	const char *got = json_str(frame->header, "role", "");
-	if (strcmp(got, role) != 0)
-		return err_set(err, ERR_INVALID, "the peer says that it is '%.40s', not '%s'", got,
-			       role);
-	return 0;
+	ch->keeps = true;
+	ch->role = role;
 }
 
 /* A broken channel is read from here: the owner may poll for writing only, or the reading side may
@@ -351,6 +329,45 @@ int channel_drain(struct channel *ch, int64_t deadline_ms, struct err *err)
 
 /* ---- inwards ---- */
 
+static int check_hello(const struct frame *frame, const char *role, struct err *err)
+{
+	if (frame->type != FRAME_HELLO)
+		return err_set(err, ERR_INVALID, "the first frame is '%s', not 'hello'",
+			       frame_name(frame->type));
+	int64_t version = json_i64(frame->header, "version", 0);
+	if (version != FRAME_VERSION)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "the peer speaks version %" PRId64
+			       " of the channel, this program %d: "
+			       "install both from the same release",
+			       version, FRAME_VERSION);
+	const char *got = json_str(frame->header, "role", "");
+	if (strcmp(got, role) != 0)
+		return err_set(err, ERR_INVALID, "the peer says that it is '%.40s', not '%s'", got,
+			       role);
+	return 0;
+}
+
+/* What holds on every channel, before any owner sees the frame: a child of another release must not
+ * be able to do half of its work before somebody asks who it is. */
+static int pass_frame(struct channel *ch, const struct frame *frame, struct err *err)
+{
+	if (ch->keeps && ch->role && !ch->said_hello) {
+		if (check_hello(frame, ch->role, err) < 0)
+			return -1;
+		ch->said_hello = true;
+	} else if (ch->keeps && frame->type == FRAME_HELLO) {
+		return err_set(err, ERR_INVALID, "a hello that nobody expected");
+	} else if (ch->keeps && frame->type == FRAME_PING) {
+		channel_sendf(ch, FRAME_PONG, NULL, 0, "\"seq\":%" PRId64,
+			      json_i64(frame->header, "seq", 0));
+		return 0;
+	} else if (ch->keeps && frame->type == FRAME_PONG) {
+		return 0;
+	}
+	return ch->on_frame(ch, frame, ch->arg, err);
+}
+
 /* Hands one frame to the owner, or keeps it as a part. Most documents are one frame and are never
  * copied; the joined ones are given back after the call, so an idle channel holds no memory. */
 static int deliver(struct channel *ch, struct frame *frame, struct err *err)
@@ -359,7 +376,7 @@ static int deliver(struct channel *ch, struct frame *frame, struct err *err)
 		return err_set(err, ERR_INVALID, "a frame '%s' inside a document '%s'",
 			       frame_name(frame->type), frame_name(ch->doc_type));
 	if (!ch->in_doc && !frame->more)
-		return ch->on_frame(ch, frame, ch->arg, err);
+		return pass_frame(ch, frame, err);
 	if (!ch->in_doc)
 		buf_init(&ch->doc, frame_info(frame->type)->max_body);
 	if (buf_add(&ch->doc, frame->body, frame->len) < 0)
@@ -371,7 +388,7 @@ static int deliver(struct channel *ch, struct frame *frame, struct err *err)
 		return 0;
 	frame->body = buf_str(&ch->doc);
 	frame->len = ch->doc.len;
-	int rc = ch->on_frame(ch, frame, ch->arg, err);
+	int rc = pass_frame(ch, frame, err);
 	buf_release(&ch->doc);
 	return rc;
 }
@@ -428,7 +445,6 @@ static int read_once(struct channel *ch, size_t *total, struct err *err)
 	if (n < 0)
 		return err_sys(err, "cannot read from the channel");
 	*total += (size_t)n;
-	ch->last_heard = clock_mono_ms();
 	return take_frames(ch, err) < 0 ? -1 : 1;
 }
 

@@ -21,7 +21,6 @@
 #include "base/err.h"
 #include "handoff/frame.h"
 
-#define CHANNEL_HIGH_WATER (1 << 20)  /* above it channel_congested() is true */
 #define CHANNEL_HARD_LIMIT (48 << 20) /* above it the channel fails */
 
 struct channel;
@@ -52,9 +51,12 @@ void channel_send_urgent(struct channel *ch, enum frame_type type, const char *f
 void channel_sendf(struct channel *ch, enum frame_type type, const void *body, size_t len,
 		   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* The hello frame of a child, and its check by the parent: version (ERR_UNSUPPORTED) and role. */
+/* From now on pings are answered here and pongs end here. With `role` (a static string; NULL: this
+ * side expects none) the peer's first frame must be its hello of that role and of our version (else
+ * ERR_UNSUPPORTED), and its only one; it still reaches on_frame. Every process of baton keeps its channels so; a raw one is for tests. */
+void channel_keep(struct channel *ch, const char *role);
+/* The first frame of a child. */
 void channel_send_hello(struct channel *ch, const char *role);
-int channel_check_hello(const struct frame *frame, const char *role, struct err *err);
 
 /* fn is called when channel_wants_write becomes true by a send, so that the owner can watch fd_out;
  * it must only note the fact. */
@@ -64,7 +66,6 @@ void channel_on_queue(struct channel *ch, void (*fn)(struct channel *ch, void *a
 void channel_set_limit(struct channel *ch, size_t bytes);
 
 bool channel_wants_write(const struct channel *ch);
-bool channel_congested(const struct channel *ch);
 size_t channel_queued(const struct channel *ch); /* bytes */
 
 /* Reads what is there (at most 256 KiB a call) and calls on_frame. 0; or -1 with ERR_CLOSED at end
@@ -77,8 +78,5 @@ int channel_on_writable(struct channel *ch, struct err *err);
 /* Writes out the queue until clock_mono_ms() passes deadline_ms, reading nothing. For the last
  * words of a process. -1 on a broken peer or at the deadline. */
 int channel_drain(struct channel *ch, int64_t deadline_ms, struct err *err);
-
-/* CLOCK_MONOTONIC ms of the last byte received. */
-int64_t channel_last_heard(const struct channel *ch);
 
 #endif

@@ -55,4 +55,4 @@
 	FRAME(GIT, 50, "git", FROM_P, FRAME_PARTS, 8 << 20, "id:i op:s")                           \
 	FRAME(GIT_DONE, 51, "git_done", FROM_W, FRAME_PARTS, 32 << 20, "id:i ok:b code:s?")        \
 	/* Gateway news for the journal. */                                                        \
-	FRAME(NOTE, 60, "note", FROM_G | FROM_W, FRAME_PARTS, 64 << 10, "name:s")
+	FRAME(NOTE, 60, "note", FROM_G, FRAME_PARTS, 64 << 10, "name:s")

@@ -1,8 +1,8 @@
 /*
  * agent_frames.c - frames of agents: decode, check, journal, answer. Runs in the parent.
  *
- * Effects carry (agent, generation, call id): the same key again gets the same answer and no second
- * effect. An effect is journaled before it is answered (journal_defer).
+ * What comes in is data of a process that a hostile model may have turned: whatever is not as it
+ * must be fails that child, and nothing else. Effects are keyed and answered by effects.c.
  */
 #include "orchestrator/agent_frames.h"
 
@@ -16,38 +16,8 @@
 #include "handoff/report.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
+#include "orchestrator/collect.h"
 #include "orchestrator/run.h"
-
-struct ack {
-	struct agent_record *agent;
-	char *call;
-	bool failed;
-};
-
-static void on_ack_durable(void *arg)
-{
-	struct ack *ack = arg;
-	struct buf fields = BUF_INIT;
-
-	if (ack->agent->child && ack->agent->child->channel) {
-		buf_addf(&fields, "\"ok\":%s,\"call\":", ack->failed ? "false" : "true");
-		json_write_cstr(&fields, ack->call);
-		channel_send(ack->agent->child->channel, FRAME_ACK, buf_str(&fields), "{}", 2);
-	}
-	buf_release(&fields);
-	free(ack->call);
-	free(ack);
-}
-
-/* Answers a call id after the next commit. */
-static void ack_later(struct agent_record *agent, const char *call)
-{
-	struct ack *ack = mem_alloc(sizeof(*ack));
-
-	ack->agent = agent;
-	ack->call = mem_strdup(call);
-	journal_defer(agent->run->journal, on_ack_durable, ack);
-}
 
 static int body_object(const struct frame *frame, struct json_object **ret, struct err *err)
 {
@@ -59,49 +29,57 @@ static int body_object(const struct frame *frame, struct json_object **ret, stru
 		return err_prefix(err, "bad body of a '%s' frame", frame_name(frame->type));
 	if (!json_object_is_type(*ret, json_type_object)) {
 		json_object_put(*ret);
+		*ret = NULL; /* the caller's cleanup would put it once more */
 		return err_set(err, ERR_INVALID, "body of a '%s' frame is no object",
 			       frame_name(frame->type));
 	}
 	return 0;
 }
 
-static int on_hello(struct agent_record *agent, const struct frame *frame, struct err *err)
+/* The registry checked it: it is the first, of this version, and an agent's. */
+static int on_hello(struct agent_record *agent)
 {
-	if (json_i64(frame->header, "version", 0) != FRAME_VERSION)
-		return err_set(err, ERR_INVALID, "it speaks frame version %lld, this is %d",
-			       (long long)json_i64(frame->header, "version", 0), FRAME_VERSION);
-	if (agent->said_hello)
-		return err_set(err, ERR_INVALID, "it said hello twice");
 	agent->said_hello = true;
 	agent_expect_work(agent);
 	agent_start_if_ready(agent);
 	return 0;
 }
 
+/* The report of a process that may be in anybody's hands: the shape that the agent's own check gives
+ * is demanded here again (I12), with the role's schema. That one is not asked of a report by rule or
+ * one that was cut to its reader's room: both say so, and nobody takes them for whole. */
+static int check_report(const struct agent_record *agent, struct json_object *body,
+			struct json_object **ret, struct err *err)
+{
+	struct json_object *claimed = json_obj(body, "report");
+	bool whole =
+		!json_flag(claimed, "by_rule", false) && !json_flag(claimed, "truncated", false);
+
+	if (!claimed)
+		return err_set(err, ERR_INVALID, "report frame without 'report'");
+	return report_check(claimed, whole ? agent->output_schema : NULL, ret, err);
+}
+
 /* X5: what was claimed is kept as it came; what the parent counted stands beside it. */
 static int on_report(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
-	const char *call = json_str(frame->header, "call", "");
+	struct json_object *report = NULL;
+	struct effect *effect = NULL;
 
-	if (json_i64(frame->header, "generation", 0) != agent->generation)
-		return err_set(err, ERR_INVALID, "report of another generation");
-	if (agent->report_call && strcmp(agent->report_call, call) == 0) {
-		ack_later(agent, call);
-		return 0;
-	}
-	if (body_object(frame, &body, err) < 0)
+	if (body_object(frame, &body, err) < 0 || check_report(agent, body, &report, err) < 0)
 		return -1;
-	struct json_object *report = json_obj(body, "report");
-	if (!report)
-		return err_set(err, ERR_INVALID, "report frame without 'report'");
+	int fresh = effect_begin(agent, frame, &effect, err);
+	if (fresh <= 0) {
+		json_object_put(report);
+		return fresh;
+	}
 	json_object_put(agent->report);
-	agent->report = json_object_get(report);
-	free(agent->report_call);
-	agent->report_call = mem_strdup(call);
+	agent->report = report;
+	json_set(body, "report", json_object_get(report));
 	journal_add(agent->run->journal, true, "agent.report", "agent:s generation:i call:s body:j",
-		    agent->name, agent->generation, call, body);
-	ack_later(agent, call);
+		    agent->name, agent->generation, effect_call(effect), body);
+	effect_answer(effect, true, "{}");
 	return 0;
 }
 
@@ -175,37 +153,60 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 	return 0;
 }
 
-/* The commit is made by baton-git; the agent goes on when it is there. */
-static void on_checkpoint_done(struct json_object *answer, const struct err *failure, void *arg)
+static void checkpoint_answer(struct effect *effect, const char *commit, const char *failure)
 {
-	struct ack *ack = arg;
-	struct agent_record *agent = ack->agent;
+	AUTO_JSON struct json_object *body = json_object_new_object();
+	AUTO_BUF struct buf text = BUF_INIT;
 
-	journal_add(agent->run->journal, true, "agent.checkpoint", "agent:s commit:s message:s",
-		    agent->name, json_str(answer, "commit", NULL),
-		    failure ? failure->message : NULL);
-	ack->failed = failure != NULL;
-	journal_defer(agent->run->journal, on_ack_durable, ack);
+	json_set(body, "commit", NULL);
+	json_set_str(body, "commit", commit);
+	json_set_str(body, "message", failure);
+	json_write(&text, body);
+	effect_answer(effect, failure == NULL, buf_str(&text));
 }
 
+/* What is too large to be stored is a failure to the agent too: its work is not safe yet. */
+static void on_checkpoint_done(struct json_object *answer, const struct err *failure, void *arg)
+{
+	struct effect *effect = arg;
+	struct agent_record *agent = effect_agent(effect);
+	const char *why = failure ? failure->message : json_str(answer, "kept", NULL);
+	const char *commit = why ? NULL : json_str(answer, "commit", NULL);
+
+	journal_add(agent->run->journal, true, "agent.checkpoint",
+		    "agent:s generation:i call:s commit:s message:s", agent->name,
+		    agent->generation, effect_call(effect), commit, why);
+	checkpoint_answer(effect, commit, why);
+	if (agent->state == AGENT_COLLECTING)
+		collect_start(agent); /* the agent ended before its checkpoint */
+}
+
+/* The commit is made by baton-git, while the agent works on: it does not wait for the answer. */
 static int on_checkpoint(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
-	const char *call = json_str(frame->header, "call", "");
+	struct effect *effect = NULL;
+	bool busy = agent->effects.open > 0;
 
 	if (body_object(frame, &body, err) < 0)
 		return -1;
-	if (agent->view) {
-		ack_later(agent, call);
+	int fresh = effect_begin(agent, frame, &effect, err);
+	if (fresh <= 0)
+		return fresh;
+	if (busy || agent->view || !agent->worktree_made) {
+		/* Two at once would store the same tree twice, in any order. */
+		checkpoint_answer(effect, NULL,
+				  busy		? "another checkpoint is under way"
+				  : agent->view ? NULL
+						: "there is no worktree yet");
 		return 0;
 	}
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
-	json_set_str(request, "message", json_str(body, "reason", "checkpoint"));
+	AUTO_FREE char *message =
+		mem_printf("baton: %.200s", json_str(body, "reason", "checkpoint"));
+	json_set_str(request, "message", message);
 	json_set(request, "touched", json_object_get(json_arr(body, "touched")));
-	struct ack *ack = mem_alloc(sizeof(*ack));
-	ack->agent = agent;
-	ack->call = mem_strdup(call);
-	git_client_call(agent->run->git_client, "checkpoint", request, on_checkpoint_done, ack);
+	git_client_call(agent->run->git_client, "checkpoint", request, on_checkpoint_done, effect);
 	return 0;
 }
 
@@ -213,17 +214,13 @@ int agent_on_frame(struct child *child, const struct frame *frame, struct err *e
 {
 	struct agent_record *agent = child->arg;
 
-	if (!agent->said_hello && frame->type != FRAME_HELLO)
-		return err_set(err, ERR_INVALID, "its first frame is '%s', not 'hello'",
-			       frame_name(frame->type));
 	agent->last_progress_ms = clock_mono_ms();
 	switch (frame->type) {
-	case FRAME_HELLO: return on_hello(agent, frame, err);
+	case FRAME_HELLO: return on_hello(agent);
 	case FRAME_EVENT: return on_event(agent, frame, err);
 	case FRAME_REPORT: return on_report(agent, frame, err);
 	case FRAME_RESULT: return on_result(agent, frame, err);
 	case FRAME_CHECKPOINT: return on_checkpoint(agent, frame, err);
-	case FRAME_PONG: return 0;
 	default: return calls_from_agent(agent, frame, err);
 	}
 }

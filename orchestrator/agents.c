@@ -147,8 +147,7 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	agent->state = AGENT_COLLECTING;
 	if (agent->setup)
 		child_stop(agent->setup, TERM_GRACE_MS); /* collecting waits for its end */
-	if (!agent->create_pending && !agent->setup)
-		collect_start(agent);
+	collect_start(agent);
 }
 
 static const struct child_handler agent_handler = {
@@ -382,11 +381,10 @@ void agents_watch(struct run *run)
 
 static void agent_release(struct agent_record *agent)
 {
-	char *strings[] = {
-		agent->task,	    agent->brief,	  agent->view,	     agent->base,
-		agent->worktree,    agent->git_dir,	  agent->branch,     agent->dir,
-		agent->gen_dir,	    agent->ready_message, agent->status,     agent->reason,
-		agent->report_call, agent->diff_stat,	  agent->merged_tip, agent->kept};
+	char *strings[] = {agent->task,	     agent->brief,	   agent->view,	  agent->base,
+			   agent->worktree,  agent->git_dir,	   agent->branch, agent->dir,
+			   agent->gen_dir,   agent->ready_message, agent->status, agent->reason,
+			   agent->diff_stat, agent->merged_tip,	   agent->kept};
 	struct json_object *trees[] = {agent->output_schema, agent->report, agent->seen,
 				       agent->result, agent->changes};
 
@@ -396,6 +394,7 @@ static void agent_release(struct agent_record *agent)
 		json_object_put(trees[i]);
 	if (agent->ev_deadline)
 		event_free(agent->ev_deadline);
+	effects_release(&agent->effects);
 	role_free(agent->role);
 	model_free(agent->own_model);
 	free(agent);

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "orchestrator/command.h"
+#include "orchestrator/effects.h"
 #include "orchestrator/run_budget.h"
 #include "orchestrator/role.h"
 
@@ -91,7 +92,7 @@ struct agent_record {
 
 	char *status; /* done, failed, stopped, limit, lost, budget; NULL while it works */
 	char *reason;
-	char *report_call;	     /* call id of the journaled report */
+	struct effects effects;	     /* what it asked for, by key */
 	struct json_object *report;  /* as journaled: what was claimed */
 	struct json_object *seen;    /* what the parent saw (X5) */
 	struct json_object *result;  /* body of the result frame */

@@ -137,11 +137,6 @@ static int on_channel_frame(struct channel *ch, const struct frame *frame, void 
 {
 	struct child *child = arg;
 
-	if (frame->type == FRAME_PING) {
-		channel_sendf(ch, FRAME_PONG, NULL, 0, "\"seq\":%lld",
-			      (long long)json_i64(frame->header, "seq", 0));
-		return 0;
-	}
 	return child->handler->on_frame(child, frame, err);
 }
 
@@ -318,6 +313,7 @@ int children_spawn(struct children *set, const struct child_spec *spec, struct c
 	if (spec->channel) {
 		int fd = take_fd(ours);
 		child->channel = channel_new(fd, fd, spec->sender, on_channel_frame, child);
+		channel_keep(child->channel, spec->hello);
 		child_listen(child);
 	}
 	*ret = child;

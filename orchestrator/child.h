@@ -74,6 +74,7 @@ struct child_spec {
 	void *arg;
 	bool channel;		  /* make a socketpair; the child gets its end as descriptor 3 */
 	enum frame_sender sender; /* who speaks on it */
+	const char *hello;	  /* role of the hello that must come first; NULL: not checked */
 	struct spawn_opts opts;	  /* path, argv, envp, cwd, fds */
 };
 /* *ret is owned by the set until on_exit. */

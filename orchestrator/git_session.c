@@ -66,6 +66,7 @@ static int start_program(struct git_session *s, struct err *err)
 	int rc = spawn_process(&opts, &s->pid, NULL, err);
 	env_list_free(env);
 	s->channel = channel_new(pair[0], pair[0], FROM_W, on_frame, s);
+	channel_keep(s->channel, "git");
 	return rc;
 }
 

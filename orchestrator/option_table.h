@@ -82,6 +82,8 @@
 	       "write the findings as SARIF 2.1.0 too")                                            \
 	OPTION(OUTPUT, "output", PATH, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "FILE",                    \
 	       "write the Markdown report to FILE too")                                            \
+	OPTION(CHECKPOINT, "checkpoint-every", DURATION, SCOPE_RUN, CFG_ANY, 0, 0, "2m", "TIME",   \
+	       "store uncommitted work at most so often while it changes; 0: never")               \
 	OPTION(KEEP, "keep", FLAG, SCOPE_RUN, CFG_ANY, 0, 0, "", "",                               \
 	       "keep the worktree after a successful run")                                         \
 	OPTION(FORCE, "force", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",                           \

@@ -96,18 +96,13 @@ static int on_gateway_frame(struct child *child, const struct frame *frame, stru
 	struct run *run = child->arg;
 
 	switch (frame->type) {
-	case FRAME_HELLO:
-		if (json_i64(frame->header, "version", 0) != FRAME_VERSION)
-			return err_set(err, ERR_INVALID,
-				       "the gateway speaks another frame version");
-		return 0;
+	case FRAME_HELLO: return 0;
 	case FRAME_READY:
 		run->gateway_ready = true;
 		call_relay_gateway(run->relay, child->channel);
 		call_relay_reissue(run->relay);
 		return 0;
 	case FRAME_NOTE: calls_note(run, frame); return 0;
-	case FRAME_PONG: return 0;
 	default: return calls_from_gateway(run, frame, err);
 	}
 }
@@ -183,6 +178,7 @@ static int service_spawn(struct run *run, enum child_kind kind, const char *prog
 		.arg = run,
 		.channel = true,
 		.sender = sender,
+		.hello = child_kind_name(kind),
 		.opts = SPAWN_OPTS_INIT,
 	};
 	spec.opts.path = path;
@@ -213,9 +209,7 @@ static int on_git_frame(struct child *child, const struct frame *frame, struct e
 
 	switch (frame->type) {
 	case FRAME_HELLO:
-	case FRAME_READY:
-	case FRAME_PONG: return 0;
-	case FRAME_NOTE: return 0;
+	case FRAME_READY: return 0;
 	default: return git_client_frame(run->git_client, frame, err);
 	}
 }

@@ -320,10 +320,6 @@ static int on_frame(struct channel *channel, const struct frame *frame, void *ar
 		if (!s->git)
 			return err_set(err, ERR_INVALID, "an operation came before start");
 		return on_git(s, frame, err);
-	case FRAME_PING:
-		channel_sendf(channel, FRAME_PONG, NULL, 0, "\"seq\":%" PRId64,
-			      json_i64(frame->header, "seq", 0));
-		return 0;
 	default: return 0;
 	}
 }
@@ -381,6 +377,7 @@ int service_run(int fd, struct err *err)
 	struct err why = ERR_INIT;
 
 	s.channel = channel_new(fd, fd, FROM_P, on_frame, &s);
+	channel_keep(s.channel, NULL);
 	channel_send_hello(s.channel, "git");
 	while (turn(&s, &why) == 0)
 		;

@@ -172,11 +172,6 @@ static int on_frame(struct channel *ch, const struct frame *frame, void *arg, st
 	struct server *s = arg;
 	switch (frame->type) {
 	case FRAME_START: return take_start(s, frame, err);
-	case FRAME_PING:
-		channel_sendf(ch, FRAME_PONG, NULL, 0, "\"seq\":%lld",
-			      (long long)json_i64(frame->header, "seq", 0));
-		return 0;
-	case FRAME_PONG:
 	case FRAME_CONTROL: return 0;
 	case FRAME_REQUEST:
 	case FRAME_DATA:
@@ -231,6 +226,7 @@ static int server_init(struct server *s, int fd, struct err *err)
 	if (!s->base)
 		return err_set(err, ERR_IO, "cannot make an event loop");
 	s->channel = channel_new(fd, fd, FROM_P, on_frame, s);
+	channel_keep(s->channel, NULL);
 	s->readable = event_new(s->base, fd, EV_READ | EV_PERSIST, on_readable, s);
 	s->writable = event_new(s->base, fd, EV_WRITE, on_writable, s);
 	s->pump = event_new(s->base, -1, 0, on_pump, s);

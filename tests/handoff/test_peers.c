@@ -35,8 +35,8 @@ struct peer {
 static int on_frame(struct channel *ch, const struct frame *frame, void *arg, struct err *err)
 {
 	struct peer *peer = arg;
-	if (peer->frames++ == 0)
-		return channel_check_hello(frame, "agent", err);
+	if (peer->frames++ == 0 && frame->type != FRAME_HELLO)
+		return err_set(err, ERR_INVALID, "no hello");
 	if (peer->answer && frame->type == FRAME_PING)
 		channel_sendf(ch, FRAME_PONG, NULL, 0, "\"seq\":%d",
 			      (int)json_i64(frame->header, "seq", 0));

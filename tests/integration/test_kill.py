@@ -3,10 +3,11 @@
 The issue's list "Shown by"; I9, X6; traps of sections L and P.
 """
 import os
+import shutil
 import signal
 import subprocess
 
-from rig import (alive, answer, check, command_of, descendants, equal, fingerprint, in_turn, kill_quietly, main, report,
+from rig import (alive, answer, call, check, command_of, descendants, equal, fingerprint, in_turn, kill_quietly, main, report,
                  shell, stat_of, test, unchanged, wait_for)
 
 # What a tool can do to outlive its agent: leave the session, be an orphan, ignore TERM, clear its environment.
@@ -156,6 +157,67 @@ def killed_warden_and_parent_leave_nothing(world):
 @test
 def killed_warden_and_agent_leave_nothing(world):
     kill_parent(world, "agent", "warden")
+
+
+# ---- checkpoints: what is lost with a worktree is what changed since the last one
+
+
+def checkpointed(world, *options):
+    """A run that has uncommitted work, and its first checkpoint on record, and hangs in a command."""
+    started, run = start(world, BLOCKED, "--checkpoint-every", "1ms", *options,
+                         before_it=[answer(shell("echo half >half.txt; mkdir d; echo deep >d/deep.txt"))])
+    record = wait_for(lambda: run.last("agent.checkpoint"), "a checkpoint", 20, lambda: str(run))
+    check(record.get("commit"), "the checkpoint failed", record)
+    return started, run, record["commit"]
+
+
+@test
+def killed_agent_and_parent_and_a_lost_worktree_lose_no_checkpoint(world):
+    started, run, commit = checkpointed(world)
+    everyone = descendants(started.pid)
+    for pid in (run.agent_pid(), run.pid()):
+        os.kill(pid, signal.SIGSTOP)
+    for pid in (run.agent_pid(), run.pid()):
+        os.kill(pid, signal.SIGKILL)
+    left_of(world, run)
+    for pid in everyone:
+        check(not alive(pid), f"process {pid} lives on", command_of(pid))
+    shutil.rmtree(run.worktree())
+    ref = f"refs/baton/{run.id}/a1/ckpt"
+    equal(world.git("rev-parse", ref), commit, "the ref of the checkpoint")
+    equal(world.git("show", f"{ref}:half.txt") + world.git("show", f"{ref}:d/deep.txt"), "halfdeep", "its files")
+    world.baton("clean", run.id)
+    equal(world.git("show", f"{ref}:half.txt"), "half", "its files after baton clean")
+    unchanged(world, world.before)
+
+
+@test
+def a_worktree_that_its_agent_removes_is_in_the_checkpoint(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("echo half >half.txt")), answer(shell("mkfifo go; touch started; read -r x <go; rm -rf ./* ./.[a-z]*")),
+                                      answer(report())))
+    started = world.start("run", "hurt", "--model", f"rehearsal:{scenario}", "--checkpoint-every", "1ms")
+    run = world.wait_run(started)
+    world.wait_tool(run, "started")
+    commit = wait_for(lambda: run.last("agent.checkpoint"), "a checkpoint", 20, lambda: str(run))["commit"]
+    with open(run.worktree() + "/go", "w", encoding="utf-8") as f:
+        f.write("x\n")
+    started.wait(60)
+    equal(world.git("show", f"{commit}:half.txt"), "half", "the work before")
+    world.git("merge-base", "--is-ancestor", commit, f"refs/baton/{run.id}/a1/ckpt")
+
+
+@test
+def checkpoints_wait_for_their_time_and_for_a_change(world):
+    world.repository()
+    rounds = [answer(shell(f"echo {n} >file.txt")) for n in range(3)]
+    run = world.baton("run", "x", "--model", f"rehearsal:{world.scenario(in_turn(*rounds, answer(report())))}") and world.run()
+    equal(run.records("agent.checkpoint"), [], "checkpoints of a run that is shorter than the time between two")
+    world.baton("run", "x", "--model", f"rehearsal:{world.scenario(in_turn(*rounds, answer(report())))}", "--checkpoint-every", "0")
+    equal(world.run().records("agent.checkpoint"), [], "checkpoints of a run that wants none")
+    reads = [answer(call("read", path="README.md", offset=n + 1)) for n in range(3)]
+    world.baton("run", "x", "--model", f"rehearsal:{world.scenario(in_turn(*reads, answer(report())))}", "--checkpoint-every", "1ms")
+    equal(world.run().records("agent.checkpoint"), [], "checkpoints of a run that changed nothing")
 
 
 @test

@@ -72,8 +72,7 @@ static int on_frame(struct child *child, const struct frame *frame, struct err *
 {
 	struct seen *seen = child->arg;
 
-	if (seen->frames++ == 0)
-		return channel_check_hello(frame, "agent", err);
+	seen->frames++;
 	return 0;
 }
 
@@ -155,6 +154,7 @@ static struct child *start_peer(struct rig *rig, struct seen *seen, const char *
 				  .arg = seen,
 				  .channel = true,
 				  .sender = FROM_A,
+				  .hello = "agent",
 				  .opts = SPAWN_OPTS_INIT};
 	struct child *child = NULL;
 	struct err err = ERR_INIT;
@@ -179,6 +179,7 @@ static struct child *start_role(struct rig *rig, struct seen *seen, const char *
 				  .arg = seen,
 				  .channel = ret_fd == NULL,
 				  .sender = FROM_A,
+				  .hello = "agent",
 				  .opts = SPAWN_OPTS_INIT};
 	struct child *child = NULL;
 	struct err err = ERR_INIT;

@@ -114,8 +114,6 @@ static int on_frame(struct channel *channel, const struct frame *frame, void *ar
 {
 	struct rig *rig = arg;
 
-	if (frame->type == FRAME_HELLO)
-		return channel_check_hello(frame, "git", err);
 	if (frame->type == FRAME_READY)
 		rig->ready = true;
 	return frame->type == FRAME_GIT_DONE ? git_client_frame(rig->client, frame, err) : 0;
@@ -164,6 +162,7 @@ void rig_start(struct rig *rig, const char *repository)
 	close(pair[1]);
 	rig->ready = false;
 	rig->channel = channel_new(pair[0], pair[0], FROM_W, on_frame, rig);
+	channel_keep(rig->channel, "git");
 	rig->client = git_client_new(rig->channel);
 	json_set_str(start, "git", "/usr/bin/git");
 	json_set_str(start, "repository", repository);
