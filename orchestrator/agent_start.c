@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -137,7 +138,7 @@ static struct json_object *strings(const char *const *list)
 }
 
 /* The user's --network is the most that a role can get; a role may ask for less. */
-static const char *document_network(const struct agent_record *agent)
+const char *agent_network(const struct agent_record *agent)
 {
 	static const char *const modes[] = {"none", "loopback", "open"};
 	const char *allowed = settings_str(agent->run->settings, OPT_NETWORK);
@@ -165,7 +166,7 @@ static struct json_object *document_role(const struct agent_record *agent)
 	json_set_str(doc, "prompt", role->prompt);
 	json_set(doc, "tools", strings(role->tools ? (const char *const *)role->tools : all_tools));
 	json_set_bool(doc, "write", role->write && !agent->view);
-	json_set_str(doc, "network", document_network(agent));
+	json_set_str(doc, "network", agent_network(agent));
 	json_set_str(doc, "effort", effort);
 	json_set_i64(doc, "max_rounds", agent->max_rounds);
 	json_set_i64(doc, "max_output", settings_i64(s, OPT_MAX_OUTPUT));
@@ -208,14 +209,25 @@ static struct json_object *document_dirs(const struct agent_record *agent)
 	return doc;
 }
 
+struct list { /* of owned strings */
+	char **items;
+	size_t count, cap;
+};
+
+static void list_add(struct list *list, char *item)
+{
+	MEM_GROW(list->items, list->cap, list->count + 1);
+	list->items[list->count++] = item;
+}
+
 /* The user's objects, and those that they borrow from: the private repository reads all of them. */
-static void add_object_stores(struct json_object *read, const char *common_dir)
+static void add_object_stores(struct list *read, const char *common_dir)
 {
 	AUTO_FREE char *objects = file_join(common_dir, "objects");
 	AUTO_FREE char *path = file_join(objects, "info/alternates");
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	json_object_array_add(read, json_object_new_string(objects));
+	list_add(read, mem_strdup(objects));
 	if (file_read(AT_FDCWD, path, 64 << 10, &text, NULL) < 0)
 		return;
 	for (char *line = text.data; line && *line;) {
@@ -223,9 +235,22 @@ static void add_object_stores(struct json_object *read, const char *common_dir)
 		AUTO_FREE char *name = mem_strndup(line, n);
 		AUTO_FREE char *folder = file_join(objects, name);
 		if (n > 0 && *name != '#' && file_is_dir(folder))
-			json_object_array_add(read, json_object_new_string(folder));
+			list_add(read, mem_strdup(folder));
 		line += n + (line[n] == '\n');
 	}
+}
+
+char **agent_read_paths(const struct agent_record *agent)
+{
+	const char *const *more = settings_list(agent->run->settings, OPT_READ_PATHS);
+	struct list read = {0};
+
+	for (size_t i = 0; more && more[i]; i++)
+		list_add(&read, mem_strdup(more[i]));
+	if (!agent->view)
+		add_object_stores(&read, agent->run->common_dir);
+	list_add(&read, NULL);
+	return read.items;
 }
 
 static struct json_object *document_box(const struct agent_record *agent)
@@ -234,13 +259,12 @@ static struct json_object *document_box(const struct agent_record *agent)
 	struct json_object *doc = json_object_new_object();
 	bool unconfined = agent->run->box_level == BOX_NONE;
 	AUTO_FREE char *program = unconfined ? NULL : file_find_program("baton-box", NULL);
-	struct json_object *read = strings(settings_list(s, OPT_READ_PATHS));
+	char **read = agent_read_paths(agent);
 
-	if (!agent->view)
-		add_object_stores(read, agent->run->common_dir);
 	json_set_str(doc, "program", program);
 	json_set_str(doc, "level", unconfined ? "unconfined" : "auto");
-	json_set(doc, "read_paths", read);
+	json_set(doc, "read_paths", strings((const char *const *)read));
+	env_list_free(read);
 	json_set(doc, "pass_env", strings(settings_list(s, OPT_PASS_ENV)));
 	return doc;
 }

@@ -16,5 +16,10 @@ void agent_send_start(struct agent_record *agent);
 void agent_start_if_ready(struct agent_record *agent);
 /* {"run", "agent", "branch", "base", "worktree", "git_dir"} for git operations; caller puts it. */
 struct json_object *agent_git_entry(const struct agent_record *agent);
+/* What boxes of this agent may read beside its own folders: --read-paths, the user's objects and
+ * those that they borrow from. NULL-terminated; free with env_list_free. */
+char **agent_read_paths(const struct agent_record *agent);
+/* "none", "loopback" or "open": the user's --network, or less if its role asks for less. */
+const char *agent_network(const struct agent_record *agent);
 
 #endif

@@ -1,5 +1,14 @@
 /*
  * setup.c - a job of the parent: bash in a box, output to a file, TERM and KILL at the time limit.
+ *
+ * The command is the user's or the project's, and runs before the agent sees its worktree. It is a
+ * child of the parent and not of the agent, because the agent's process starts at the same moment
+ * and must not begin to spend before the setup has succeeded (trap 126). So the record of the agent
+ * owns it: an agent that ends first takes its setup with it, and its work is collected only after
+ * both are gone, or the command would still write into a worktree that is being read.
+ *
+ * Its output is a file and no pipe: nobody has to read while it runs, and it may be as long as it
+ * likes without filling anybody's memory.
  */
 #include "orchestrator/setup.h"
 
@@ -15,7 +24,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/agent_start.h"
 #include "orchestrator/run.h"
+#include "handoff/box_command.h"
 
 #define SETUP_TAIL 1500 /* bytes of output told with a failure */
 
@@ -82,36 +93,12 @@ static void on_limit(evutil_socket_t fd, short what, void *arg)
 	child_stop(setup->child, 1000);
 }
 
-static int setup_spawn(struct setup *setup, const char *command, struct err *err)
+/* Where a setup command works: exactly as the shells that come after it (docs/configuration.md). */
+static int setup_start(struct setup *setup, const struct box_command *box, const char *command,
+		       struct err *err)
 {
-	static const char *const allow[] = {"PATH", "HOME", "LANG", "LC_*", "TZ", "USER", NULL};
-	struct agent_record *agent = setup->agent;
-	struct run *run = agent->run;
-	AUTO_FREE char *box = file_find_program("baton-box", err);
-	AUTO_FREE char *scratch = file_join(agent->gen_dir, "scratch");
-	AUTO_FREE char *tmp = mem_printf("TMPDIR=%s", scratch);
-	const char *extra[] = {tmp, "TERM=dumb", "GIT_TERMINAL_PROMPT=0", NULL};
+	struct words argv = {0};
 	AUTO_FD int out = open(setup->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	AUTO_FREE char *objects = file_join(run->common_dir, "objects");
-	const char *level = run->box_level == BOX_NONE ? "unconfined" : "auto";
-	const char *argv[] = {"baton-box",
-			      "--level",
-			      level,
-			      "--network",
-			      settings_str(run->settings, OPT_NETWORK),
-			      "--write",
-			      agent->worktree,
-			      "--write",
-			      agent->git_dir,
-			      "--write",
-			      scratch,
-			      "--read",
-			      objects,
-			      "--",
-			      "/bin/bash",
-			      "-c",
-			      command,
-			      NULL};
 	struct child_spec spec = {
 		.kind = CHILD_JOB,
 		.name = "setup",
@@ -120,22 +107,53 @@ static int setup_spawn(struct setup *setup, const char *command, struct err *err
 		.opts = SPAWN_OPTS_INIT,
 	};
 
-	if (!box)
-		return -1;
 	if (out < 0)
 		return err_sys(err, "cannot create '%s'", setup->log);
-	char **env = env_filter_more(allow, settings_list(run->settings, OPT_PASS_ENV), extra);
-	spec.opts.path = box;
-	spec.opts.argv = argv;
+	char **env = box_command_env(box);
+	box_command_argv(box, &argv);
+	words_add(&argv, "/bin/bash");
+	words_add(&argv, "-c");
+	words_add(&argv, command);
+	spec.opts.path = argv.items[0];
+	spec.opts.argv = argv.items;
 	spec.opts.envp = (const char *const *)env;
-	spec.opts.cwd = agent->worktree;
+	spec.opts.cwd = box->worktree;
 	spec.opts.fd_out = out;
 	spec.opts.fd_err = out;
+	/* A session of its own: the command may start what it likes, and the child's group is all
+	 * that ends with it; what leaves the group falls to the sweep, once the agent is gone. */
 	spec.opts.new_session = true;
 	spec.opts.death_signal = SIGKILL;
 	spec.opts.restore_nofile = true;
-	int rc = children_spawn(run->children, &spec, &setup->child, err);
+	int rc = children_spawn(setup->agent->run->children, &spec, &setup->child, err);
 	env_list_free(env);
+	words_release(&argv);
+	return rc;
+}
+
+static int setup_spawn(struct setup *setup, const char *command, struct err *err)
+{
+	struct agent_record *agent = setup->agent;
+	struct run *run = agent->run;
+	bool confined = run->box_level != BOX_NONE;
+	AUTO_FREE char *program = confined ? file_find_program("baton-box", err) : NULL;
+	AUTO_FREE char *scratch = file_join(agent->gen_dir, "scratch");
+	AUTO_FREE char *cache = file_join(agent->dir, "cache");
+	char **read_paths = agent_read_paths(agent);
+	struct box_command box = {
+		.program = program,
+		.network = agent_network(agent),
+		.worktree = agent->worktree,
+		.git_dir = agent->git_dir,
+		.scratch = scratch,
+		.cache = cache,
+		.read_paths = (const char *const *)read_paths,
+		.pass_env = settings_list(run->settings, OPT_PASS_ENV),
+	};
+	/* A box that was promised and cannot be found is no reason to work without one. */
+	int rc = confined && !program ? -1 : setup_start(setup, &box, command, err);
+
+	env_list_free(read_paths);
 	return rc;
 }
 

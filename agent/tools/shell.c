@@ -4,7 +4,7 @@
  * The command is argv `/bin/bash -c SCRIPT`, in the box if there is one, in a session of its own
  * without a terminal. What the model gets is read from the output file after the end: everything if
  * it is small, else the short form of T5; a foreground call leaves no process behind. The life of
- * the processes is in job.c, the environment in shell_env.c, the check of `.git` afterwards in
+ * the processes is in job.c, box and environment in handoff/box_command.c, the check of `.git` afterwards in
  * boundary.c.
  */
 #include "agent/tools/shell.h"
@@ -56,14 +56,42 @@ static int check_command(struct tool_context *ctx, const char *command, size_t n
 	return 0;
 }
 
+/* What this agent's commands may see, write and reach, by settings (docs/documents.md). */
+static struct box_command command_box(const struct tool_settings *s)
+{
+	return (struct box_command){
+		.program = s->box_program,
+		.level = s->box_level,
+		.network = s->network,
+		.read_only = s->read_only,
+		.worktree = s->worktree,
+		.git_dir = s->git_dir,
+		.scratch = s->scratch_dir,
+		.cache = s->cache_dir,
+		.results = s->results_dir,
+		.read_paths = s->read_paths,
+		.pass_env = s->pass_env,
+	};
+}
+
+char **shell_environment(struct tool_context *ctx)
+{
+	struct box_command box = command_box(&ctx->settings);
+
+	if (!ctx->shell_env)
+		ctx->shell_env = box_command_env(&box);
+	return ctx->shell_env;
+}
+
 /* The working folder is the worktree's descriptor, as for the file tools: both use one root. */
 static int start_command(struct tool_context *ctx, const char *command, bool background,
 			 struct job **ret, struct err *err)
 {
 	struct words argv = {0}, envp = {0};
 	AUTO_FREE char *mark = mem_printf("BATON_JOB=%u", ctx->last_start + 1);
+	struct box_command box = command_box(&ctx->settings);
 	char **env = shell_environment(ctx);
-	shell_add_box(ctx, &argv);
+	box_command_argv(&box, &argv);
 	words_add(&argv, "/bin/bash");
 	words_add(&argv, "-c");
 	words_add(&argv, command);

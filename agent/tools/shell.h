@@ -1,26 +1,14 @@
 /*
- * shell.h - how a command is put together: argument list with the box, environment by allow list.
+ * shell.h - what the tools shell, job and image share: the box of a command, and its output.
  */
 #ifndef BATON_AGENT_TOOLS_SHELL_H
 #define BATON_AGENT_TOOLS_SHELL_H
 
 #include "agent/tools/context.h"
 #include "agent/tools/job.h"
+#include "handoff/box_command.h"
 
-/* A NULL-terminated list of borrowed strings. */
-struct words {
-	const char **items;
-	size_t count, cap;
-};
-void words_add(struct words *words, const char *word);
-void words_release(struct words *words);
-
-/* Appends "baton-box --level ... --": what may be written and read by settings (docs/documents.md).
- * Nothing is appended without a box program. */
-void shell_add_box(const struct tool_context *ctx, struct words *argv);
-
-/* The environment of every command, made once: nothing of ours but the allow list and pass_env.
- * Without any GIT_* of the outside, with no way to open an editor or a pager (trap 102). */
+/* The environment of every command, made at the first one; the context's. */
 char **shell_environment(struct tool_context *ctx);
 
 /* Appends what a job printed since `from`; returns where to go on. While the job runs, a character

@@ -2,10 +2,12 @@
 """Where a run starts from: uncommitted work, other commits, setup commands, and all kinds of repositories. Item 8 of
 the issue; traps 116, 126 and those of section N. Each kind works, or is refused with the reason.
 """
+import glob
 import json
 import os
+import signal
 
-from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
+from rig import BATON, answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
 
 COMMIT = "git add -A; git commit -q -m 'By the agent'"
 
@@ -239,6 +241,41 @@ def setup_is_confined_as_an_agent_is(world):
     before = fingerprint(world.repo)
     go(world, options=["--setup", f"echo hacked >>{world.repo}/README.md; rm -rf {world.repo}/.git/hooks; true"])
     unchanged(world, before)
+
+
+@test
+def setup_works_where_shells_work(world):
+    """One function puts a command into the box: what setup reads, caches and inherits, a shell does too."""
+    world.repository({"a.txt": "a\n"})
+    lent = world.path("lent")
+    os.makedirs(lent)
+    world.write(f"{lent}/tool", "from outside\n")
+    world.git("clone", "-q", "--shared", ".", world.path("shared"))
+    look = f"cat {lent}/tool; git log -1 --format=%s; echo $WANTED $XDG_CACHE_HOME $TMPDIR; git --version >/dev/null && git status --porcelain"
+    setup = f"mkdir -p $XDG_CACHE_HOME && echo warm >$XDG_CACHE_HOME/kept; ({look}) >setup.out 2>&1"
+    both = f"cat $XDG_CACHE_HOME/kept; ({look}) >shell.out 2>&1; sed -i '/^??/d' setup.out shell.out; cmp setup.out shell.out && cat setup.out"
+    scenario = world.scenario(in_turn(answer(shell(both)), answer(report())))
+    world.command(BATON, "run", "go on", "--setup", setup, "--read-paths", lent, "--pass-env", "WANTED", "--model", f"rehearsal:{scenario}",
+                  cwd=world.path("shared"), env={"WANTED": "inherited"})
+    with open(sorted(glob.glob(world.path("shared/.git/baton/runs/*/agents/a1/1/transcript.jsonl")))[0], encoding="utf-8") as f:
+        text = next(b["text"] for line in f for b in json.loads(line).get("blocks", []) if b["kind"] == "tool_result")
+    for word in ("warm", "from outside", "Start", "inherited /"):
+        check(word in text, f"'{word}' is not in what setup and shell saw", text)
+
+
+@test
+def an_agent_that_dies_takes_its_setup_with_it(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    started = world.start("run", "go on", "--setup", "touch started; mkfifo f; read -r x <>f; touch late", "--model", f"rehearsal:{scenario}")
+    run = world.wait_run(started)
+    world.wait_tool(run, "started")
+    os.kill(run.agent_pid(), signal.SIGKILL)
+    done = started.wait(30)
+    equal((done.status, run.agents()["a1"]["status"]), (1, "lost"), "exit and status", done)
+    types = [r["type"] for r in run.records()]
+    check(types.index("agent.ended") < types.index("agent.done"), "the order of its end", types)
+    world.no_strays(5)
 
 
 @test

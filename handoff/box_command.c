@@ -1,12 +1,12 @@
 /*
- * shell_env.c - what a command sees of the world.
+ * box_command.c - what a command sees of the world: its box and its environment.
  *
  * The environment is an allow list, not a clean-up: keys, agents' sockets and GIT_* variables of
  * whoever started baton never reach a command. An editor is refused with a message that says what
  * to do instead: a silent `true` would let `git rebase -i` succeed without having done anything.
  * Caches go to a folder of this agent, so that no two agents meet in one.
  */
-#include "agent/tools/shell.h"
+#include "handoff/box_command.h"
 
 #include <fcntl.h>
 
@@ -37,19 +37,18 @@ static void add_folder(struct words *argv, const char *option, const char *folde
 	words_add(argv, folder);
 }
 
-void shell_add_box(const struct tool_context *ctx, struct words *argv)
+void box_command_argv(const struct box_command *s, struct words *argv)
 {
-	const struct tool_settings *s = &ctx->settings;
-	if (!s->box_program)
+	if (!s->program)
 		return;
-	words_add(argv, s->box_program);
+	words_add(argv, s->program);
 	words_add(argv, "--level");
-	words_add(argv, s->box_level ? s->box_level : "auto");
+	words_add(argv, s->level ? s->level : "auto");
 	add_folder(argv, s->read_only ? "--read" : "--write", s->worktree);
 	add_folder(argv, s->read_only ? "--read" : "--write", s->git_dir);
-	add_folder(argv, "--write", s->scratch_dir);
-	add_folder(argv, "--write", s->cache_dir);
-	add_folder(argv, "--read", s->results_dir);
+	add_folder(argv, "--write", s->scratch);
+	add_folder(argv, "--write", s->cache);
+	add_folder(argv, "--read", s->results);
 	for (size_t i = 0; s->read_paths && s->read_paths[i]; i++)
 		add_folder(argv, "--read", s->read_paths[i]);
 	words_add(argv, "--network");
@@ -111,12 +110,12 @@ static void drop_git_variables(char **list, const struct words *ours)
 /* The box hides HOME, and git ends with an error on a configuration that is there and cannot be
  * read. So in the box git gets one of ours: an identity for repositories that commands make (a
  * repository's own wins), and no look at the user's attributes and ignore files. Caller frees. */
-static char *git_variable(const struct tool_settings *s)
+static char *git_variable(const struct box_command *s)
 {
 	static const char text[] =
 		"[user]\n\tname = baton\n\temail = baton@localhost\n"
 		"[core]\n\tattributesFile = /dev/null\n\texcludesFile = /dev/null\n";
-	const char *folder = s->cache_dir ? s->cache_dir : s->scratch_dir;
+	const char *folder = s->cache ? s->cache : s->scratch;
 	AUTO_FREE char *path = file_join(folder, "gitconfig");
 	struct err err = ERR_INIT;
 	if (file_write_atomic(AT_FDCWD, path, text, strlen(text), 0644, &err) == 0)
@@ -125,14 +124,11 @@ static char *git_variable(const struct tool_settings *s)
 	return mem_strdup("GIT_CONFIG_GLOBAL=/dev/null");
 }
 
-char **shell_environment(struct tool_context *ctx)
+char **box_command_env(const struct box_command *s)
 {
-	const struct tool_settings *s = &ctx->settings;
 	struct words allow = {0}, extra = {0};
 	char *owned[ARRAY_SIZE(caches) + 4];
 	size_t n_owned = 0;
-	if (ctx->shell_env)
-		return ctx->shell_env;
 	if (!env_get("PATH"))
 		words_add(&extra, "PATH=/usr/local/bin:/usr/bin:/bin");
 	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
@@ -141,22 +137,22 @@ char **shell_environment(struct tool_context *ctx)
 		words_add(&allow, s->pass_env[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
 		words_add(&extra, fixed[i]);
-	owned[n_owned++] = mem_printf("TMPDIR=%s", s->scratch_dir);
-	owned[n_owned++] = mem_printf("BATON_RESULTS=%s", s->results_dir);
-	if (s->box_program) {
+	owned[n_owned++] = mem_printf("TMPDIR=%s", s->scratch);
+	if (s->results)
+		owned[n_owned++] = mem_printf("BATON_RESULTS=%s", s->results);
+	if (s->program) {
 		owned[n_owned++] = git_variable(s);
-		owned[n_owned++] = mem_printf("npm_config_userconfig=%s/npmrc", s->scratch_dir);
+		owned[n_owned++] = mem_printf("npm_config_userconfig=%s/npmrc", s->scratch);
 	}
-	for (size_t i = 0; s->cache_dir && i < ARRAY_SIZE(caches); i++)
-		owned[n_owned++] =
-			mem_printf("%s=%s/%s", caches[i].name, s->cache_dir, caches[i].sub);
+	for (size_t i = 0; s->cache && i < ARRAY_SIZE(caches); i++)
+		owned[n_owned++] = mem_printf("%s=%s/%s", caches[i].name, s->cache, caches[i].sub);
 	for (size_t i = 0; i < n_owned; i++)
 		words_add(&extra, owned[i]);
-	ctx->shell_env = env_filter(allow.items, extra.items);
-	drop_git_variables(ctx->shell_env, &extra);
+	char **env = env_filter(allow.items, extra.items);
+	drop_git_variables(env, &extra);
 	for (size_t i = 0; i < n_owned; i++)
 		free(owned[i]);
 	words_release(&allow);
 	words_release(&extra);
-	return ctx->shell_env;
+	return env;
 }
