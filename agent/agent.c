@@ -31,6 +31,7 @@
 
 #define KILL_MS	 5000
 #define DRAIN_MS 5000
+#define LOG_MAX	 (1 << 20) /* bytes: stderr is a file of the run, which outlives it */
 
 /* Words of the result frame. NONE is only reached by a bug of ours: the parent must hear of a
  * failure rather than of an end that did not happen. */
@@ -104,6 +105,7 @@ static int make_client(struct agent *a, struct err *err)
 		.n_tools = a->toolbox.n_specs,
 		.effort = a->settings->effort,
 		.thinking_budget = thinking_budget(a->settings),
+		.cache_1h = a->settings->cache_1h,
 		.temperature = -1,
 	};
 
@@ -272,6 +274,8 @@ static int take_start(struct agent *a, struct err *err)
 		return -1;
 	name = mem_printf("agent %s", a->settings->agent);
 	log_init(name, LOG_INFO);
+	if (a->settings->verbose)
+		log_be_verbose();
 	return 0;
 }
 
@@ -310,6 +314,7 @@ int agent_main(int fd_in, int fd_out)
 	int status;
 
 	log_init("agent", LOG_INFO);
+	log_set_limit(LOG_MAX);
 	if (prepare_process(&e) < 0 || !(a.waiter = waiter_new(fd_in, fd_out, &e))) {
 		log_error("%s", e.message);
 		return 1;

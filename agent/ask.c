@@ -13,11 +13,12 @@
 #include "agent/events.h"
 #include "agent/model/overflow.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define ASK_RETRIES	  3
 #define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
-#define SSE_PER_TOKEN	  80   /* bytes of a stream, of an answer whose usage is not known */
 
 /* One attempt; lives until its end came, or until ask_release. */
 struct attempt {
@@ -181,7 +182,8 @@ static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
 		"\"output\":%lld,\"estimated\":%s,\"cache_write_1h\":%lld",
 		(long long)req, (long long)(known ? u->input : r->estimate),
 		(long long)(known ? u->cache_read : 0), (long long)(known ? u->cache_write : 0),
-		(long long)(known ? u->output : MIN(received / SSE_PER_TOKEN + 1, r->max_tokens)),
+		(long long)(known ? u->output
+				  : MIN(received / STREAM_BYTES_PER_TOKEN + 1, r->max_tokens)),
 		known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
 }
 
@@ -213,6 +215,8 @@ static int run_attempt(struct agent *a, const struct ask_result *r, const char *
 	if (req < 0)
 		return -1;
 	*ret_req = req;
+	log_debug("call %lld: %zu bytes, about %lld tokens", (long long)req, r->request_bytes,
+		  (long long)r->estimate);
 	checkpoint_maybe(a);
 	while (!at->over) {
 		if (at->granted && a->toolbox.context)

@@ -15,10 +15,10 @@
 #include "agent/prompt.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "handoff/report.h"
 
-#define BYTES_PER_TOKEN 4
-#define KEY_MAX		200
+#define KEY_MAX 200
 
 /* Writes all of a report that is going to be bounded beside the transcript. */
 static void keep_whole(struct agent *a, const struct buf *text)

@@ -73,6 +73,7 @@ static const struct field fields[] = {
 	{NULL, "git_file", FIELD_STR, FIELD_OPTIONAL, AT(git_file)},
 	{NULL, "head_ref", FIELD_STR, FIELD_OPTIONAL, AT(head_ref)},
 	{NULL, "worktree_ready", FIELD_FLAG, 0, AT(worktree_ready)},
+	{NULL, "verbose", FIELD_FLAG, FIELD_OPTIONAL, AT(verbose)},
 	{NULL, "read_only", FIELD_FLAG, FIELD_OPTIONAL, AT(read_only)},
 	{"box", "program", FIELD_STR, FIELD_OPTIONAL, AT(box_program)},
 	{"box", "level", FIELD_CHOICE, 0, AT(box_level),
@@ -97,6 +98,7 @@ static const struct field fields[] = {
 	 .max = 1000000, .dflt = 2000},
 	{"context", "compact_buffer", FIELD_I64, FIELD_OPTIONAL, AT(compact_buffer), .min = 0,
 	 .max = 100000000, .dflt = 13000},
+	{"context", "cache_1h", FIELD_FLAG, FIELD_OPTIONAL, AT(cache_1h)},
 	{"context", "working_ceiling", FIELD_I64, FIELD_OPTIONAL, AT(working_ceiling), .min = 0,
 	 .max = 100000000, .dflt = 0},
 };

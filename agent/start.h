@@ -49,7 +49,7 @@ struct agent_settings {
 	const char *stderr_path; /* where this process's own messages go; NULL: as inherited */
 	const char *dir_git;	 /* NULL: no git */
 	const char *git_file, *head_ref;
-	bool worktree_ready, read_only;
+	bool worktree_ready, read_only, verbose;
 
 	const char *box_program, *box_level, *image_program;
 	const char **read_paths, **pass_env; /* NULL-terminated */
@@ -57,8 +57,9 @@ struct agent_settings {
 	int64_t shell_timeout_ms, shell_timeout_max_ms;
 	int64_t result_chars, shell_chars, grep_chars, results_total_chars; /* T1, T2 */
 	int64_t report_tokens;						    /* A4 */
-	int64_t checkpoint_ms;	 /* least time between two checkpoints; 0: none */
-	int64_t compact_buffer;	 /* W3 */
+	int64_t checkpoint_ms;	/* least time between two checkpoints; 0: none */
+	int64_t compact_buffer; /* W3 */
+	bool cache_1h; /* H17: the part of a request that never changes lives for an hour */
 	int64_t working_ceiling; /* W14; 0: by the model */
 };
 

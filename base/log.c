@@ -22,6 +22,8 @@ static struct {
 	char process[64];
 	enum log_level level;
 	int fd;
+	bool verbose;
+	size_t written, limit;
 } log_state = {.process = "baton", .level = LOG_WARN, .fd = STDERR_FILENO};
 
 void log_init(const char *process, enum log_level level)
@@ -35,6 +37,39 @@ void log_set_fd(int fd)
 	log_state.fd = fd;
 }
 
+void log_be_verbose(void)
+{
+	log_state.verbose = true;
+}
+
+bool log_is_verbose(void)
+{
+	return log_state.verbose;
+}
+
+void log_set_limit(size_t bytes)
+{
+	log_state.limit = bytes;
+	log_state.written = 0;
+}
+
+/* The line that passes the limit is replaced by one that says so. */
+static bool log_is_full(struct buf *line)
+{
+	size_t before = log_state.written;
+
+	if (!log_state.limit)
+		return false;
+	log_state.written += line->len;
+	if (log_state.written <= log_state.limit)
+		return false;
+	if (before > log_state.limit)
+		return true;
+	buf_clear(line);
+	buf_adds(line, "(the log has reached its limit; no more of it is kept)\n");
+	return false;
+}
+
 static const char *level_name(enum log_level level)
 {
 	static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -43,7 +78,7 @@ static const char *level_name(enum log_level level)
 
 void log_at(enum log_level level, const char *fmt, ...)
 {
-	if (level > log_state.level)
+	if (level > log_state.level && !log_state.verbose)
 		return;
 	int saved = errno;
 	char text[LOG_LINE_MAX];
@@ -59,6 +94,8 @@ void log_at(enum log_level level, const char *fmt, ...)
 		 level_name(level));
 	text_printable(&line, text, text_floor(text, len, len), true);
 	buf_addc(&line, '\n');
+	if (log_is_full(&line))
+		return;
 	ssize_t ignored = write(log_state.fd, line.data, line.len);
 	(void)ignored;
 	errno = saved;

@@ -396,7 +396,7 @@ int model_from_json(struct json_object *json, struct model **ret, struct err *er
 }
 
 double model_cost(const struct model *model, int64_t fresh, int64_t cache_read, int64_t cache_write,
-		  int64_t output)
+		  int64_t cache_write_1h, int64_t output)
 {
 	double input = (double)fresh + (double)cache_read + (double)cache_write;
 	const struct model_price *price = &model->price;
@@ -404,7 +404,10 @@ double model_cost(const struct model *model, int64_t fresh, int64_t cache_read, 
 		price = &model->tier_price;
 	if (!price->known)
 		return -1.0;
+	double short_lived = (double)(cache_write - MIN(cache_write, cache_write_1h));
 	return ((double)fresh * price->input + (double)cache_read * price->cache_read +
-		(double)cache_write * price->cache_write + (double)output * price->output) /
+		short_lived * price->cache_write +
+		((double)cache_write - short_lived) * price->cache_write_1h +
+		(double)output * price->output) /
 	       1e6;
 }

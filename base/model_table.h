@@ -61,9 +61,9 @@ struct json_object *model_to_json(const struct model *model);
 int model_from_json(struct json_object *json, struct model **ret, struct err *err);
 
 /* Cost in USD of one call; -1.0 if the price is unknown. The tier is chosen by the sum of the three
- * input counts. */
+ * input counts. cache_write_1h is the part of cache_write with the longer life and its own price. */
 double model_cost(const struct model *model, int64_t fresh, int64_t cache_read, int64_t cache_write,
-		  int64_t output);
+		  int64_t cache_write_1h, int64_t output);
 
 /* All names of the built-in table, for errors and completion: calls fn("provider/name"). */
 void model_each(void (*fn)(const char *full_name, void *arg), void *arg);

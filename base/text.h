@@ -13,6 +13,11 @@
 
 #include "base/buf.h"
 
+/* Where nobody counted: bytes of text to a token (W6's first guess, and the bound of a report), and
+ * of a stream, whose framing is about 20 to 1. */
+#define BYTES_PER_TOKEN	       4
+#define STREAM_BYTES_PER_TOKEN 80
+
 /* Length in bytes of the longest valid UTF-8 prefix (surrogates D800-DFFF, overlong forms and
  * values above U+10FFFF are invalid; NUL is valid). */
 size_t text_valid_prefix(const char *s, size_t n);

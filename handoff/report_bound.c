@@ -13,7 +13,6 @@
 #include "base/text.h"
 
 enum {
-	BYTES_PER_TOKEN = 4,
 	LIST_START = 128, /* entries of a list that the first try keeps */
 	LIST_LEAST = 2,
 	STRING_LEAST = 60,

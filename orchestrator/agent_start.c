@@ -16,6 +16,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/run.h"
@@ -310,6 +311,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 		agent->git_dir ? mem_printf("gitdir: %s\n", agent->git_dir) : NULL;
 	json_set_str(doc, "git_file", git_file);
 	json_set_str(doc, "head_ref", head_ref);
+	json_set_bool(doc, "verbose", log_is_verbose());
 	json_set_bool(doc, "worktree_ready", agent->view != NULL);
 	json_set_bool(doc, "read_only", agent->view != NULL || !agent->role->write);
 	json_set(doc, "box", document_box(agent));
@@ -317,6 +319,9 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set(doc, "limits", document_limits(agent));
 	json_set_i64(context, "compact_buffer",
 		     agent->role->compact_buffer ? agent->role->compact_buffer : 13000);
+	json_set_i64(context, "working_ceiling", settings_i64(run->settings, OPT_CEILING));
+	const char *life = settings_str(run->settings, OPT_CACHE_LIFE);
+	json_set_bool(context, "cache_1h", life && strcmp(life, "1h") == 0);
 	json_set(doc, "context", context);
 	return doc;
 }

@@ -13,13 +13,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "orchestrator/run.h"
 
-#define BYTES_PER_TOKEN                                                                            \
-	4 /* of an answer that ended without usage; SSE framing is about 20 to 1                   \
-	   */
-#define SSE_OVERHEAD 20
-#define COUNT_MAX    1000000000000 /* tokens or bytes of one call; more is a broken agent */
+#define COUNT_MAX 1000000000000 /* tokens or bytes of one call; more is a broken agent */
 
 static bool has_limit(const struct run *run)
 {
@@ -64,8 +61,8 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 		run_budget_release(&run->budget, &call->reservation);
 		return;
 	}
-	int64_t output = call->bytes_down / (BYTES_PER_TOKEN * SSE_OVERHEAD) + 1;
-	run_budget_settle(&run->budget, &call->reservation, agent->model, call->estimate, 0, 0,
+	int64_t output = call->bytes_down / STREAM_BYTES_PER_TOKEN + 1;
+	run_budget_settle(&run->budget, &call->reservation, agent->model, call->estimate, 0, 0, 0,
 			  output, true, &agent->usage);
 	journal_settled(agent, call->req, &before, true);
 }
@@ -182,7 +179,8 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 
 static int on_usage(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
-	static const char *const counts[] = {"input", "cache_read", "cache_write", "output"};
+	static const char *const counts[] = {"input", "cache_read", "cache_write", "cache_write_1h",
+					     "output"};
 	struct json_object *h = frame->header;
 
 	if (check_counts(frame, counts, ARRAY_SIZE(counts), err) < 0)
@@ -195,7 +193,8 @@ static int on_usage(struct agent_record *agent, const struct frame *frame, struc
 		return 0; /* settled by estimate already */
 	int64_t output = json_i64(h, "output", 0);
 	run_budget_settle(&run->budget, &call->reservation, agent->model, json_i64(h, "input", 0),
-			  json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0), output,
+			  json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0),
+			  json_i64(h, "cache_write_1h", 0), output,
 			  json_flag(h, "estimated", false), &agent->usage);
 	journal_settled(agent, call->req, &before, json_flag(h, "estimated", false));
 	call_forget(agent, call);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/review/review.h"
 #include "orchestrator/run.h"
@@ -21,7 +22,6 @@
 #include "orchestrator/warden.h"
 
 #define RANGE_MAX_BYTES	   (16 << 20)
-#define BYTES_PER_TOKEN	   4
 #define SHARD_LEAST_TOKENS 400
 
 enum review_phase { PHASE_RANGE, PHASE_REVIEW, PHASE_VERIFY, PHASE_OVER };

@@ -86,7 +86,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 		return command_fail(&err);
 	}
 	if (settings_flag(settings, OPT_VERBOSE))
-		log_init("baton", LOG_DEBUG);
+		log_be_verbose();
 	int status = settings_wants_help(settings) ? print_help(command) : command->run(settings);
 	settings_free(settings);
 	return status;

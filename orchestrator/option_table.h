@@ -17,7 +17,11 @@
 	OPTION(MODEL, "model", STRING, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "PROVIDER/NAME",         \
 	       "the model; rehearsal:FILE plays a scenario")                                       \
 	OPTION(WINDOW, "window", COUNT, SCOPE_WORK, CFG_ANY, 2000, 1000000000, "", "TOKENS",       \
-	       "context window, where the model table does not know it")                           \
+	       "context window, instead of what the model table says")                             \
+	OPTION(CEILING, "working-ceiling", COUNT, SCOPE_WORK, CFG_ANY, 2000, 1000000000, "",       \
+	       "TOKENS", "use no more of the window (default: 400,000, and no dearer price tier)") \
+	OPTION(CACHE_LIFE, "cache-life", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "5m|1h", "TIME",       \
+	       "how long a provider that asks keeps tools and system prompt in its cache")         \
 	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
 	       "reasoning effort asked from the model")                                            \
 	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME",                     \

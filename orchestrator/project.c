@@ -13,6 +13,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -119,6 +120,6 @@ char *project_git_start(const char *repository)
 		buf_adds(&doc, "null");
 	buf_adds(&doc, ",\"git\":");
 	json_write_cstr(&doc, git);
-	buf_addc(&doc, '}');
+	buf_adds(&doc, log_is_verbose() ? ",\"verbose\":true}" : "}");
 	return buf_take(&doc);
 }

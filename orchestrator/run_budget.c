@@ -16,9 +16,11 @@ void run_budget_init(struct run_budget *b, double max_cost, int64_t max_tokens)
 /* The dearest way in which `estimate` tokens of input can be charged. */
 static double worst_cost(const struct model *model, int64_t estimate, int64_t output)
 {
-	double fresh = model_cost(model, estimate, 0, 0, output);
-	double written = model_cost(model, 0, 0, estimate, output);
+	double fresh = model_cost(model, estimate, 0, 0, 0, output);
+	double written = model_cost(model, 0, 0, estimate, 0, output);
+	double kept = model_cost(model, 0, 0, estimate, estimate, output);
 
+	written = MAX(written, kept);
 	return MAX(0.0, MAX(fresh, written));
 }
 
@@ -89,10 +91,12 @@ static void usage_add(struct budget_usage *u, int64_t fresh, int64_t cache_read,
 }
 
 void run_budget_settle(struct run_budget *b, struct reservation *r, const struct model *model,
-		       int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
-		       bool estimated, struct budget_usage *agent)
+		       int64_t fresh, int64_t cache_read, int64_t cache_write,
+		       int64_t cache_write_1h, int64_t output, bool estimated,
+		       struct budget_usage *agent)
 {
-	double cost = MAX(0.0, model_cost(model, fresh, cache_read, cache_write, output));
+	double cost =
+		MAX(0.0, model_cost(model, fresh, cache_read, cache_write, cache_write_1h, output));
 
 	run_budget_release(b, r);
 	usage_add(&b->used, fresh, cache_read, cache_write, output, estimated, cost);

@@ -47,8 +47,9 @@ enum budget_answer run_budget_reserve(struct run_budget *b, const struct model *
 				      int64_t *ret_affordable);
 /* Books usage against a reservation, closes it, and adds to `agent` too (may be NULL). */
 void run_budget_settle(struct run_budget *b, struct reservation *r, const struct model *model,
-		       int64_t fresh, int64_t cache_read, int64_t cache_write, int64_t output,
-		       bool estimated, struct budget_usage *agent);
+		       int64_t fresh, int64_t cache_read, int64_t cache_write,
+		       int64_t cache_write_1h, int64_t output, bool estimated,
+		       struct budget_usage *agent);
 /* Gives a reservation back: nothing was spent (the request never reached a model). */
 void run_budget_release(struct run_budget *b, struct reservation *r);
 

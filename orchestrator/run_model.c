@@ -110,6 +110,15 @@ static enum model_api api_of(const struct run *run)
 	return strcmp(api, "anthropic") == 0 ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
 }
 
+/* One rule for the run's model and those of roles: the user's word stands above the table. */
+static void apply_window(const struct run *run, struct model *model)
+{
+	int64_t window = settings_i64(run->settings, OPT_WINDOW);
+
+	if (window)
+		model->window = window;
+}
+
 int run_role_model(const struct run *run, const char *full_name, struct model **ret,
 		   struct err *err)
 {
@@ -130,8 +139,7 @@ int run_role_model(const struct run *run, const char *full_name, struct model **
 	if (model_find(run->provider, slash + 1, overrides, ret, err) < 0)
 		return -1;
 	(*ret)->api = api_of(run);
-	if (!(*ret)->window)
-		(*ret)->window = settings_i64(run->settings, OPT_WINDOW);
+	apply_window(run, *ret);
 	if ((*ret)->window &&
 	    ((*ret)->price.known || settings_double(run->settings, OPT_MAX_COST) < 0))
 		return 0;
@@ -144,10 +152,7 @@ int run_role_model(const struct run *run, const char *full_name, struct model **
 
 static int check_window(struct run *run, struct err *err)
 {
-	int64_t window = settings_i64(run->settings, OPT_WINDOW);
-
-	if (window)
-		run->model->window = window;
+	apply_window(run, run->model);
 	if (!run->model->window && run->rehearsal)
 		run->model->window = 200000;
 	if (run->model->window)

@@ -70,6 +70,7 @@ static char *gateway_start_document(struct run *run)
 	json_set_i64(timeouts, "bytes_idle_ms", settings_i64(run->settings, OPT_BYTES_IDLE));
 	json_set_i64(timeouts, "content_idle_ms", settings_i64(run->settings, OPT_CONTENT_IDLE));
 	json_set_i64(timeouts, "max_sleep_ms", settings_i64(run->settings, OPT_MAX_SLEEP));
+	json_set_bool(doc, "verbose", log_is_verbose());
 	json_set(doc, "timeouts", timeouts);
 	json_set_i64(doc, "retries", settings_i64(run->settings, OPT_RETRIES));
 	json_set_i64(doc, "backoff_ms", 500);

@@ -275,6 +275,7 @@ static int on_git(struct service *s, const struct frame *frame, struct err *err)
 	const struct op *op = op_find(name);
 	struct err why = ERR_INIT;
 
+	log_debug("operation %" PRId64 ": %s", id, name);
 	if (json_parse(frame->body, frame->len, &body, err) < 0)
 		return err_prefix(err, "request '%s'", name);
 	if (!op) {
@@ -300,6 +301,8 @@ static int on_start(struct service *s, const struct frame *frame, struct err *er
 	if (json_parse(frame->body, frame->len, &body, err) < 0 ||
 	    json_need_str(body, "git", &git, err) < 0)
 		return err_prefix(err, "start");
+	if (json_flag(body, "verbose", false))
+		log_be_verbose();
 	free(s->git);
 	s->git = mem_strdup(git);
 	const char *path = json_str(body, "repository", NULL);

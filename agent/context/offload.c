@@ -17,12 +17,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define DEFAULT_LIMIT	50000
-#define PREVIEW_SHARE	4
-#define PREVIEW_MIN	400
-#define BYTES_PER_TOKEN 4
-#define TOTAL_PERCENT	28 /* W2: T2 in small windows, of effective */
-#define FILE_TRIES	10000
+#define DEFAULT_LIMIT 50000
+#define PREVIEW_SHARE 4
+#define PREVIEW_MIN   400
+#define TOTAL_PERCENT 28 /* W2: T2 in small windows, of effective */
+#define FILE_TRIES    10000
 
 int offload_init(struct offload *offload, const struct agent_settings *settings,
 		 const struct window_budget *budget, struct err *err)

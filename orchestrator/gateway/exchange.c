@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "orchestrator/gateway/judge.h"
 #include "orchestrator/gateway/outbox.h"
@@ -383,6 +384,7 @@ void exchange_grant(struct exchange *x)
 		      x->req, x->attempt);
 	call_window_granted(&x->window);
 	/* The connection is made while the body is on its way. */
+	log_debug("attempt %d of a call to %s", x->failures + 1, x->provider->name);
 	if (transfer_start(x->host->transport, &spec, &events, x, &x->transfer, &err))
 		fail_plainly(x, CALL_NETWORK, err.message);
 }

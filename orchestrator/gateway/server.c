@@ -20,6 +20,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "handoff/channel.h"
 #include "orchestrator/gateway/admission.h"
@@ -108,6 +109,8 @@ static int take_start(struct server *s, const struct frame *frame, struct err *e
 	if (json_parse(frame->body, frame->len, &doc, err) ||
 	    settings_parse(doc, s->keys, &s->settings, err))
 		return err_prefix(err, "start");
+	if (json_flag(doc, "verbose", false))
+		log_be_verbose();
 	AUTO_FREE int *slots = mem_alloc(sizeof(int) * (s->settings->n_providers + 1));
 	for (size_t i = 0; i < s->settings->n_providers; i++)
 		slots[i] = s->settings->providers[i].concurrency;

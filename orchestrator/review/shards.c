@@ -14,9 +14,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define BYTES_PER_TOKEN 4
-#define OVERLAP_LINES	10
-#define HUNK_LINE_MAX	128 /* "@@ -a +b @@ ..." and the note of a cut line */
+#define OVERLAP_LINES 10
+#define HUNK_LINE_MAX 128 /* "@@ -a +b @@ ..." and the note of a cut line */
 
 /* A shard that is being filled. */
 struct builder {

@@ -44,9 +44,36 @@ static void test_line(void **state)
 static void test_level(void **state)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
+	assert_false(log_is_verbose());
 	log_debug("not seen");
 	assert_int_equal(buf_read(&text, reader, 4096), -1);
 	log_info("seen");
+	assert_true(buf_read(&text, reader, 4096) > 0);
+}
+
+/* A run's stderr.log has a cap: what does not fit is told once and not written. */
+static void test_limit(void **state)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	log_set_limit(300);
+	for (int i = 0; i < 100; i++)
+		log_warn("line %d", i);
+	log_set_limit(0);
+	assert_true(buf_read(&text, reader, 65536) > 0);
+	assert_true(text.len < 400);
+	assert_true(
+		text_ends(text.data, "(the log has reached its limit; no more of it is kept)\n"));
+	log_warn("again without");
+	assert_true(buf_read(&text, reader, 65536) > 0);
+}
+
+/* --verbose stands above what a process says about its level, whichever came first. */
+static void test_verbose(void **state)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	log_be_verbose();
+	log_init("agent a1", LOG_WARN);
+	log_debug("seen");
 	assert_true(buf_read(&text, reader, 4096) > 0);
 }
 
@@ -69,6 +96,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_line, log_setup, log_teardown),
 		cmocka_unit_test_setup_teardown(test_level, log_setup, log_teardown),
 		cmocka_unit_test_setup_teardown(test_long_line_is_cut, log_setup, log_teardown),
+		cmocka_unit_test_setup_teardown(test_limit, log_setup, log_teardown),
+		cmocka_unit_test_setup_teardown(test_verbose, log_setup, log_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

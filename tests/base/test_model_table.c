@@ -90,7 +90,7 @@ static void test_unknown_model_has_no_window_and_no_price(void **state)
 	struct model *m = find("anthropic", "claude-next", NULL);
 	assert_int_equal(m->window, 0);
 	assert_false(m->price.known);
-	check_near(model_cost(m, 1000, 0, 0, 10), -1.0);
+	check_near(model_cost(m, 1000, 0, 0, 0, 10), -1.0);
 	assert_string_equal(m->max_tokens_field, "max_tokens");
 	model_free(m);
 }
@@ -126,7 +126,7 @@ static void test_overrides_set_single_fields(void **state)
 	/* A price of one's own ends the catalogue's tiers. */
 	m = find("openai", "gpt-5.5",
 		 "{\"openai/gpt-5.5\":{\"price\":{\"input\":1,\"output\":2}}}");
-	check_near(model_cost(m, 500000, 500000, 0, 0), 1.0);
+	check_near(model_cost(m, 500000, 500000, 0, 0, 0), 1.0);
 	model_free(m);
 	m = find("deepseek", "deepseek-v4-pro",
 		 "{\"deepseek/deepseek-v4-pro\":{\"reasoning_field\":null,\"price\":null}}");
@@ -172,14 +172,16 @@ static void test_bad_overrides_are_named(void **state)
 static void test_cost_and_tiers(void **state)
 {
 	struct model *m = find("openai", "gpt-5.5", NULL);
-	check_near(model_cost(m, 100000, 172000, 0, 1000), 0.5 + 0.086 + 0.03);
-	check_near(model_cost(m, 100000, 172001, 0, 1000), 1.0 + 0.172001 + 0.045);
+	check_near(model_cost(m, 100000, 172000, 0, 0, 1000), 0.5 + 0.086 + 0.03);
+	check_near(model_cost(m, 100000, 172001, 0, 0, 1000), 1.0 + 0.172001 + 0.045);
 	model_free(m);
 	m = find("anthropic", "claude-sonnet-4-6", NULL);
-	check_near(model_cost(m, 1000, 2000, 4000, 500), 0.003 + 0.0006 + 0.015 + 0.0075);
+	check_near(model_cost(m, 1000, 2000, 4000, 0, 500), 0.003 + 0.0006 + 0.015 + 0.0075);
+	/* H17: of 4,000 written tokens 3,000 live for an hour, at twice the price of fresh ones. */
+	check_near(model_cost(m, 0, 0, 4000, 3000, 0), 0.00375 + 0.018);
 	model_free(m);
 	m = find("mistral", "devstral-2512", NULL); /* no cache prices: as fresh */
-	check_near(model_cost(m, 1000000, 1000000, 1000000, 0), 1.2);
+	check_near(model_cost(m, 1000000, 1000000, 1000000, 0, 0), 1.2);
 	model_free(m);
 }
 
@@ -203,7 +205,7 @@ static void check_model(const char *full_name, void *arg)
 	assert_int_equal(model_from_json(json, &again, NULL), 0);
 	AUTO_JSON struct json_object *json_again = model_to_json(again);
 	assert_true(json_object_equal(json, json_again));
-	check_near(model_cost(again, 300000, 7, 9, 11), model_cost(m, 300000, 7, 9, 11));
+	check_near(model_cost(again, 300000, 7, 9, 0, 11), model_cost(m, 300000, 7, 9, 0, 11));
 	model_free(again);
 	model_free(m);
 	++*(int *)arg;

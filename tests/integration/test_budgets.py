@@ -2,6 +2,7 @@
 """Budgets (I11): cost, tokens, time and rounds end a run with exit status 4, a report, and the work kept."""
 import json
 import os
+import re
 
 from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
 
@@ -97,6 +98,38 @@ def a_model_without_prices_refuses_max_cost(world):
     done = world.baton("run", "x", "--model", "fake/unheard-of", "--window", "100k", "--max-cost", "1", status=2)
     check("price" in done.err and "max-tokens" in done.err, "the message says what to do instead", done)
     equal(world.runs(), [], "runs")
+
+
+def window_of(world, *options):
+    """(window, effective) of a run's first request, with a model of 100,000 tokens and one of a role that has 40,000."""
+    server = world.server(in_turn(answer(report())), "--log", world.path("log"), "--log-bodies")
+    world.config(providers={"fake": {"api": "anthropic", "base_url": server.url, "key_env": "FAKE_KEY"}},
+                 models={"fake/m": {"window": 100000, "max_output": 8000}, "fake/small": {"window": 40000, "max_output": 4000}})
+    world.write(world.path("config/baton/agents/small.md"), "---\nname: small\nmodel: fake/small\n---\nWork.\n")
+    world.baton("run", "x", "--model", "fake/m", *options, env={"FAKE_KEY": "sk-test-0123456789"})
+    found = [r for r in world.run().transcript() if r["type"] == "request"][0]
+    return found["window"], found["effective"]
+
+
+@test
+def one_rule_for_windows(world):
+    """--window stands above the table, for the run's model and for that of a role; W14: a ceiling bounds what is used."""
+    world.repository()
+    equal(window_of(world), (100000, 92000), "as the table says")
+    equal(window_of(world, "--window", "60k"), (60000, 52000), "--window")
+    equal(window_of(world, "--role", "small"), (40000, 36000), "a role's model, as the table says")
+    equal(window_of(world, "--role", "small", "--window", "60k"), (60000, 56000), "a role's model and --window")
+    equal(window_of(world, "--working-ceiling", "30k"), (100000, 30000), "--working-ceiling")
+
+
+@test
+def cache_life_is_asked_for(world):
+    """H17: an hour for what never changes, if the user says so."""
+    world.repository()
+    window_of(world)
+    check('1h' not in re.sub(r'"text":"[^"]*"', "", world.read("log")), "an hour without being asked", world.read("log"))
+    window_of(world, "--cache-life", "1h")
+    check(re.search(r'ttl\W+1h', world.read("log")), "no marker of an hour", world.read("log"))
 
 
 @test

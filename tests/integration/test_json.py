@@ -182,4 +182,17 @@ def the_journal_is_whole_at_each_moment(world):
     equal(sorted(r["req"] for r in reserved), sorted(r["req"] for r in settled), "each reservation is settled")
 
 
+@test
+def verbose_reaches_every_process(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("true")), answer(report())))
+    done = world.baton("run", "look", "-v", "--model", f"rehearsal:{scenario}")
+    for process in ("git", "gateway", "agent a1"):
+        check(f"Z {process} debug: " in done.err, f"no diagnostics of '{process}'", done)
+    done = world.baton("run", "look", "--model", f"rehearsal:{scenario}")
+    check(" debug: " not in done.err, "diagnostics without being asked", done)
+    done = world.baton("diff", f"{world.run().id}/a1", "-v", status=None)
+    check("Z git debug: " in done.err, "no diagnostics of 'git' in a command", done)
+
+
 main()

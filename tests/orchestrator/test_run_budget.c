@@ -57,7 +57,7 @@ static void test_tiers(void **state)
 	run_budget_init(&b, 100, 0);
 	assert_int_equal(reserve(&b, 200000, 1000, &r, &affordable), BUDGET_OK);
 	assert_true(near(r.cost, 200000 * 6e-6 + 1000 * 30e-6));
-	run_budget_settle(&b, &r, &model, 0, 200000, 0, 1000, false, NULL);
+	run_budget_settle(&b, &r, &model, 0, 200000, 0, 0, 1000, false, NULL);
 	assert_true(near(b.used.cost, 200000 * 0.3e-6 + 1000 * 30e-6));
 }
 
@@ -70,7 +70,7 @@ static void test_settles_by_usage(void **state)
 
 	run_budget_init(&b, 1.0, 0);
 	assert_int_equal(reserve(&b, 10000, 1000, &r, &affordable), BUDGET_OK);
-	run_budget_settle(&b, &r, &model, 100, 9000, 900, 200, false, &agent);
+	run_budget_settle(&b, &r, &model, 100, 9000, 900, 0, 200, false, &agent);
 	assert_false(r.open);
 	assert_int_equal(b.in_flight, 0);
 	assert_true(near(b.reserved_cost, 0));
@@ -84,7 +84,7 @@ static void test_settles_by_usage(void **state)
 	assert_int_equal(agent.estimated_calls, 0);
 	/* An attempt that ended without usage is booked by estimate and marked so. */
 	assert_int_equal(reserve(&b, 10000, 1000, &r, &affordable), BUDGET_OK);
-	run_budget_settle(&b, &r, &model, 10000, 0, 0, 50, true, &agent);
+	run_budget_settle(&b, &r, &model, 10000, 0, 0, 0, 50, true, &agent);
 	assert_int_equal(b.used.calls, 2);
 	assert_int_equal(b.used.estimated_calls, 1);
 }
@@ -101,9 +101,10 @@ static void test_waits_then_refuses(void **state)
 	assert_int_equal(reserve(&b, 10000, 2000, &second, &affordable), BUDGET_WAIT);
 	assert_false(second.open);
 	assert_int_equal(b.in_flight, 1);
-	run_budget_settle(&b, &first, &model, 1000, 0, 0, 100, false, NULL); /* 0.002 */
+	run_budget_settle(&b, &first, &model, 1000, 0, 0, 0, 100, false, NULL); /* 0.002 */
 	assert_int_equal(reserve(&b, 10000, 2000, &second, &affordable), BUDGET_OK);
-	run_budget_settle(&b, &second, &model, 10000, 0, 0, 1500, false, NULL); /* 0.025: 0.027 */
+	run_budget_settle(&b, &second, &model, 10000, 0, 0, 0, 1500, false,
+			  NULL); /* 0.025: 0.027 */
 	assert_int_equal(reserve(&b, 10000, 2000, &second, &affordable), BUDGET_REFUSED);
 	assert_int_equal(affordable, 0); /* 300 tokens are not worth a call (W12) */
 	assert_int_equal(reserve(&b, 1000, 5000, &second, &affordable), BUDGET_REFUSED);
@@ -121,7 +122,7 @@ static void test_token_limit(void **state)
 	assert_int_equal(reserve(&b, 10000, 10001, &r, &affordable), BUDGET_REFUSED);
 	assert_int_equal(affordable, 10000);
 	assert_int_equal(reserve(&b, 10000, 10000, &r, &affordable), BUDGET_OK);
-	run_budget_settle(&b, &r, &model, 5000, 3000, 2000, 100, false, NULL);
+	run_budget_settle(&b, &r, &model, 5000, 3000, 2000, 0, 100, false, NULL);
 	assert_int_equal(reserve(&b, 8000, 1901, &r, &affordable), BUDGET_REFUSED);
 	assert_int_equal(affordable, 1900);
 	assert_int_equal(reserve(&b, 9000, 1000, &r, &affordable), BUDGET_REFUSED);
@@ -136,12 +137,12 @@ static void test_no_limits_and_no_prices(void **state)
 
 	run_budget_init(&b, -1, 0);
 	assert_int_equal(reserve(&b, 1000000000, 1000000, &r, &affordable), BUDGET_OK);
-	run_budget_settle(&b, &r, &model, 1000000000, 0, 0, 1, false, NULL);
+	run_budget_settle(&b, &r, &model, 1000000000, 0, 0, 0, 1, false, NULL);
 	assert_int_equal(run_budget_reserve(&b, &free_model, 1000, 1000, &r, &affordable),
 			 BUDGET_OK);
 	assert_true(near(r.cost, 0));
 	double before = b.used.cost;
-	run_budget_settle(&b, &r, &free_model, 1000, 0, 0, 10, false, NULL);
+	run_budget_settle(&b, &r, &free_model, 1000, 0, 0, 0, 10, false, NULL);
 	assert_true(near(b.used.cost, before)); /* never -1 */
 }
 
@@ -181,7 +182,7 @@ static void end_call(struct run_budget *b, struct open_call *call)
 	if (draw(4) == 0)
 		run_budget_release(b, &call->r);
 	else
-		run_budget_settle(b, &call->r, &model, in - read - written, read, written,
+		run_budget_settle(b, &call->r, &model, in - read - written, read, written, 0,
 				  draw(call->out + 1), draw(2), NULL);
 }
 
