@@ -270,32 +270,20 @@ static void add_images(struct message *m, const struct arrival *a)
 	}
 }
 
-static void tell_jobs(struct agent *a, const struct buf *lines)
-{
-	const char *at = buf_str(lines), *end = at + lines->len;
-
-	while (at < end) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((nl ? nl : end) - at);
-
-		if (n)
-			event_job_ended(a->channel, at, n);
-		at += n + 1;
-	}
-}
-
 /* What stands after the results: notes on repetition, ends of background jobs (each told once). */
 static void add_news(struct agent *a, struct batch *b, struct message *m)
 {
-	AUTO_BUF struct buf jobs = BUF_INIT;
 	AUTO_BUF struct buf clean = BUF_INIT;
+	struct job_end end;
 
 	message_add_text(m, ORIGIN_NUDGE, b->notes.data, b->notes.len);
-	if (!a->toolbox.context || !tool_context_announce_jobs(a->toolbox.context, &jobs))
-		return;
-	text_sanitize(&clean, jobs.data, jobs.len);
+	while (a->toolbox.context && tool_context_next_end(a->toolbox.context, &end)) {
+		text_sanitize(&clean, end.line.data, end.line.len);
+		buf_addc(&clean, '\n');
+		event_job_ended(a->channel, &end);
+		buf_release(&end.line);
+	}
 	message_add_text(m, ORIGIN_NUDGE, clean.data, clean.len);
-	tell_jobs(a, &clean);
 }
 
 /* One message for all results of the answer, at once after it (wire.md 1.5). */

@@ -152,21 +152,16 @@ void event_retry(struct channel *ch, int attempt, const char *reason, int64_t un
 	send_event(ch, "retry", &body);
 }
 
-void event_job_ended(struct channel *ch, const char *line, size_t n)
+void event_job_ended(struct channel *ch, const struct job_end *end)
 {
 	AUTO_BUF struct buf body = BUF_INIT;
-	AUTO_FREE char *text = mem_strndup(line, n);
-	char id[24] = "";
-	int code = -1;
+	const char *line = buf_str(&end->line);
+	size_t n = end->line.len;
 
 	buf_addc(&body, '{');
-	/* The line is made by the tools of this program; if it ever looks different, the id is left
-	 * out. */
-	if (sscanf(text, "background job %23s ended: exit code %d", id, &code) >= 1)
-		add_cstr(&body, "id", id);
+	add_cstr(&body, "id", end->id);
 	add_cstr(&body, "state", "ended");
-	if (code >= 0)
-		add_i64(&body, "exit_code", code);
+	add_i64(&body, "exit_code", end->exit_code);
 	add_str(&body, "summary", line, text_floor(line, n, MIN(n, (size_t)SUMMARY_MAX)));
 	buf_addc(&body, '}');
 	send_event(ch, "job", &body);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/model/client.h"
+#include "agent/tools/tool.h"
 #include "handoff/channel.h"
 
 struct event_round_facts {
@@ -40,7 +41,6 @@ void event_state(struct channel *ch, const char *state, const char *detail);
 void event_text(struct channel *ch, const struct message *answer);
 void event_warning(struct channel *ch, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void event_retry(struct channel *ch, int attempt, const char *reason, int64_t until_wall_ms);
-/* The end of a background job, from the line that tool_context_announce_jobs made of it. */
-void event_job_ended(struct channel *ch, const char *line, size_t n);
+void event_job_ended(struct channel *ch, const struct job_end *end);
 
 #endif

@@ -286,3 +286,8 @@ const char *clock_human(int64_t ms, char *buf, size_t size)
 		snprintf(buf, size, "%s%" PRIu64 "h%02" PRIu64 "m", sign, s / 3600, s / 60 % 60);
 	return buf;
 }
+
+struct timeval clock_timeval(int64_t ms)
+{
+	return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+}

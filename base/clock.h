@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/time.h>
 
 int64_t clock_mono_ms(void); /* CLOCK_MONOTONIC, milliseconds */
 int64_t clock_mono_us(void);
@@ -22,5 +23,8 @@ int64_t clock_parse_stamp(const char *s);
 int64_t clock_parse_http_date(const char *s);
 /* "850ms", "12s", "3m10s", "2h05m": for people. Returns buf. */
 const char *clock_human(int64_t ms, char *buf, size_t size);
+
+/* For libevent's timers. */
+struct timeval clock_timeval(int64_t ms);
 
 #endif

@@ -266,7 +266,7 @@ static void on_stop_step(evutil_socket_t fd, short what, void *arg)
 
 static void agent_arm(struct agent_record *agent, int64_t ms)
 {
-	struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+	struct timeval tv = clock_timeval(ms);
 
 	if (!agent->ev_deadline)
 		agent->ev_deadline = evtimer_new(agent->run->base, on_stop_step, agent);

@@ -89,7 +89,7 @@ static void on_kill_timer(evutil_socket_t fd, short what, void *arg)
 
 static void arm_kill(struct child *child, int64_t grace_ms)
 {
-	struct timeval tv = {grace_ms / 1000, (grace_ms % 1000) * 1000};
+	struct timeval tv = clock_timeval(grace_ms);
 
 	if (!child->ev_kill)
 		child->ev_kill = evtimer_new(child->set->base, on_kill_timer, child);

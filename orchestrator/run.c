@@ -181,7 +181,7 @@ static struct event *signal_event(struct run *run, int sig)
 
 static void arm_timers(struct run *run)
 {
-	struct timeval tick = {TICK_MS / 1000, (TICK_MS % 1000) * 1000};
+	struct timeval tick = clock_timeval(TICK_MS);
 	int64_t limit = settings_i64(run->settings, OPT_TIME_LIMIT);
 
 	run->ev_int = signal_event(run, SIGINT);
@@ -190,7 +190,7 @@ static void arm_timers(struct run *run)
 	run->ev_tick = event_new(run->base, -1, EV_PERSIST, on_tick, run);
 	event_add(run->ev_tick, &tick);
 	if (limit) {
-		struct timeval tv = {limit / 1000, (limit % 1000) * 1000};
+		struct timeval tv = clock_timeval(limit);
 		run->ev_time = evtimer_new(run->base, on_time_limit, run);
 		evtimer_add(run->ev_time, &tv);
 	}

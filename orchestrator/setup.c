@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -162,7 +163,7 @@ void setup_run(struct agent_record *agent, const char *command, setup_done_fn do
 	struct setup *setup = mem_alloc(sizeof(*setup));
 	struct err err = ERR_INIT;
 	int64_t ms = settings_i64(agent->run->settings, OPT_SETUP_TIMEOUT);
-	struct timeval limit = {ms / 1000, (ms % 1000) * 1000};
+	struct timeval limit = clock_timeval(ms);
 
 	setup->agent = agent;
 	setup->done = done;

@@ -18,6 +18,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 #define MAX_BODY   (32U << 20) /* the provider's own limit (wire.md 1.1) */
@@ -82,7 +83,7 @@ static struct evbuffer *conn_out(struct conn *c)
 /* One timer per connection is enough: it either waits to begin or between two events. */
 static void wait_ms(struct conn *c, int64_t ms)
 {
-	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	struct timeval tv = clock_timeval(ms);
 
 	event_add(c->timer, &tv);
 }

@@ -310,17 +310,19 @@ size_t tool_context_running_jobs(const struct tool_context *ctx)
 	return count;
 }
 
-bool tool_context_announce_jobs(struct tool_context *ctx, struct buf *out)
+bool tool_context_next_end(struct tool_context *ctx, struct job_end *ret)
 {
-	bool any = false;
 	jobs_collect(ctx);
 	for (struct job *job = ctx->jobs; job; job = job->next) {
 		if (job->running || job->announced || !job->id[0])
 			continue;
-		buf_addf(out, "background job %s ended: ", job->id);
-		job_describe(job, out);
-		buf_addf(out, "; command: %s; output: %s\n", job->command, job_where(job));
-		job->announced = any = true;
+		*ret = (struct job_end){.exit_code = job->exit_code, .line = BUF_INIT};
+		memcpy(ret->id, job->id, sizeof(ret->id));
+		buf_addf(&ret->line, "background job %s ended: ", job->id);
+		job_describe(job, &ret->line);
+		buf_addf(&ret->line, "; command: %s; output: %s", job->command, job_where(job));
+		job->announced = true;
+		return true;
 	}
-	return any;
+	return false;
 }

@@ -94,12 +94,16 @@ void tool_context_free(struct tool_context *ctx);
 /* Opens the worktree root once it is there (READY). */
 int tool_context_open_worktree(struct tool_context *ctx, struct err *err);
 
-/* Ends of background jobs not yet announced: appends one line each and returns true if there were
- * any; each end is told once. */
-/* Work for the time in which the model thinks: the next command's output file is made. */
+/* Work for the time in which the model thinks: the next command\'s output file is made. */
 void tool_context_idle(struct tool_context *ctx);
 
-bool tool_context_announce_jobs(struct tool_context *ctx, struct buf *out);
+struct job_end {
+	char id[16];	 /* "j3" */
+	int exit_code;	 /* 128 + signal if one ended it */
+	struct buf line; /* for the model and for people, without a newline; the caller's */
+};
+/* The next end of a background job that was not told yet; false: none. Each is told once. */
+bool tool_context_next_end(struct tool_context *ctx, struct job_end *ret);
 size_t tool_context_running_jobs(const struct tool_context *ctx);
 
 /* Names of files that write and edit touched (I7), for checkpoints: borrowed list. */

@@ -134,7 +134,7 @@ static bool one_line(const char *s)
 static char *find_fault(struct exchange_host *host, struct json_object *h, enum call_class *class)
 {
 	const char *name = json_str(h, "provider", "");
-	struct provider *p = settings_find(host->settings, name);
+	struct provider *p = gateway_settings_find(host->settings, name);
 	*class = CALL_BAD_REQUEST;
 	if (!p)
 		return mem_printf("the gateway knows no provider '%s'", name);
@@ -169,7 +169,7 @@ void exchange_open(struct exchange_host *host, const struct frame *frame, struct
 	}
 	struct exchange *x = mem_alloc(sizeof(*x));
 	x->host = host;
-	x->provider = settings_find(host->settings, json_str(h, "provider", ""));
+	x->provider = gateway_settings_find(host->settings, json_str(h, "provider", ""));
 	x->req = json_i64(h, "req", 0);
 	x->agent = mem_strdup(json_str(h, "agent", ""));
 	x->api = mem_strdup(json_str(h, "api", ""));
@@ -237,7 +237,7 @@ static int retries_for(const struct exchange *x, const struct judgement *j)
 /* Always above what the server asked for: a crowd that comes back early is refused again. */
 static int64_t delay_for(const struct exchange *x, const struct judgement *j)
 {
-	const struct settings *s = x->host->settings;
+	const struct gateway_settings *s = x->host->settings;
 	if (j->asked_ms >= 0)
 		return j->asked_ms + retry_after_jitter(j->asked_ms);
 	if (j->immediate && x->failures == 1)

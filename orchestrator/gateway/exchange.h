@@ -29,7 +29,7 @@ struct exchange;
 struct exchange_host {
 	struct event_base *base;
 	struct channel *channel;
-	struct settings *settings;
+	struct gateway_settings *settings;
 	struct transport *transport;
 	struct admission *admission;
 	/* The queue has changed: call admission_next from the loop, soon. */

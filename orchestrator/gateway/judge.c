@@ -43,7 +43,7 @@ static void set_message(struct judgement *j, char *message)
 static void judge_fault(const struct transfer_result *r, const struct provider *p,
 			struct judgement *j)
 {
-	AUTO_FREE char *host = settings_host(p);
+	AUTO_FREE char *host = provider_host(p);
 	j->v.class = CALL_NETWORK;
 	j->v.retryable =
 		r->fault != FAULT_TRUST && r->fault != FAULT_SETUP && r->fault != FAULT_PROXY;
@@ -122,7 +122,7 @@ static void judge_document(const struct transfer_result *r, const struct provide
 		judge_error(r, p, r->status, &r->document, j);
 		return;
 	}
-	AUTO_FREE char *host = settings_host(p);
+	AUTO_FREE char *host = provider_host(p);
 	struct buf shown = BUF_INIT;
 	text_printable(&shown, type, strlen(type), true);
 	j->v.class = CALL_BAD_REQUEST;

@@ -71,7 +71,7 @@ void outbox_add(struct outbox *o, const char *bytes, size_t n)
 	if (o->bytes.len >= GATHER_BYTES || since >= GATHER_MS) {
 		outbox_flush(o);
 	} else if (!evtimer_pending(o->timer, NULL)) {
-		struct timeval tv = {0, (GATHER_MS - since) * 1000};
+		struct timeval tv = clock_timeval(GATHER_MS - since);
 		evtimer_add(o->timer, &tv);
 	}
 }

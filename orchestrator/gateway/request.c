@@ -111,7 +111,7 @@ static void set_connection(CURL *easy, const struct transfer_spec *spec, bool tl
 int request_prepare(CURL *easy, const struct transfer_spec *spec, struct curl_slist **ret_headers,
 		    struct err *err)
 {
-	AUTO_FREE char *url = settings_url(spec->provider, spec->api);
+	AUTO_FREE char *url = provider_url(spec->provider, spec->api);
 	if (curl_easy_setopt(easy, CURLOPT_URL, url) != CURLE_OK)
 		return err_set(err, ERR_INVALID, "the base_url is not an address");
 	set_connection(easy, spec, text_starts(url, "https://"));

@@ -42,7 +42,7 @@ struct server {
 	struct event *readable, *writable, *pump;
 	struct channel *channel;
 	struct json_object *keys;
-	struct settings *settings;
+	struct gateway_settings *settings;
 	struct transport *transport;
 	struct admission *admission;
 	struct exchange_host host;
@@ -94,7 +94,7 @@ static void on_pump(evutil_socket_t fd, short what, void *arg)
 	admission_each(s->admission, tell_waiting, &now);
 	if (wake >= 0) {
 		int64_t ms = MAX(1, wake - now);
-		struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+		struct timeval tv = clock_timeval(ms);
 		evtimer_add(s->pump, &tv);
 	}
 }
@@ -107,7 +107,7 @@ static int take_start(struct server *s, const struct frame *frame, struct err *e
 	if (s->settings)
 		return err_set(err, ERR_INVALID, "a second start");
 	if (json_parse(frame->body, frame->len, &doc, err) ||
-	    settings_parse(doc, s->keys, &s->settings, err))
+	    gateway_settings_parse(doc, s->keys, &s->settings, err))
 		return err_prefix(err, "start");
 	if (json_flag(doc, "verbose", false))
 		log_be_verbose();
@@ -248,7 +248,7 @@ static void server_release(struct server *s)
 	}
 	transport_free(s->transport);
 	admission_free(s->admission);
-	settings_free(s->settings);
+	gateway_settings_free(s->settings);
 	struct event *events[] = {s->readable, s->writable, s->pump};
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		if (events[i])

@@ -91,7 +91,7 @@ static int parse_provider(struct json_object *doc, struct json_object *keys, str
 	return parse_headers(json_obj(doc, "headers"), p, err);
 }
 
-static void parse_numbers(struct json_object *start, struct settings *s)
+static void parse_numbers(struct json_object *start, struct gateway_settings *s)
 {
 	struct json_object *timeouts = json_obj(start, "timeouts");
 	s->connect_ms = json_i64(timeouts, "connect_ms", 10000);
@@ -103,19 +103,19 @@ static void parse_numbers(struct json_object *start, struct settings *s)
 	s->backoff_max_ms = MAX(s->backoff_ms, json_i64(start, "backoff_max_ms", 32000));
 }
 
-int settings_parse(struct json_object *start, struct json_object *keys, struct settings **ret,
-		   struct err *err)
+int gateway_settings_parse(struct json_object *start, struct json_object *keys,
+			   struct gateway_settings **ret, struct err *err)
 {
 	struct json_object *list;
 	if (json_need_arr(start, "providers", &list, err))
 		return -1;
-	struct settings *s = mem_alloc(sizeof(*s));
+	struct gateway_settings *s = mem_alloc(sizeof(*s));
 	s->n_providers = json_len(list);
 	s->providers = mem_alloc(sizeof(*s->providers) * (s->n_providers + 1));
 	parse_numbers(start, s);
 	for (size_t i = 0; i < s->n_providers; i++) {
 		if (parse_provider(json_at(list, i), keys, &s->providers[i], err)) {
-			settings_free(s);
+			gateway_settings_free(s);
 			return err_prefix(err, "provider %zu", i);
 		}
 	}
@@ -138,7 +138,7 @@ static void provider_release(struct provider *p)
 	free(p->proxy);
 }
 
-void settings_free(struct settings *s)
+void gateway_settings_free(struct gateway_settings *s)
 {
 	if (!s)
 		return;
@@ -148,7 +148,7 @@ void settings_free(struct settings *s)
 	free(s);
 }
 
-struct provider *settings_find(struct settings *s, const char *name)
+struct provider *gateway_settings_find(struct gateway_settings *s, const char *name)
 {
 	for (size_t i = 0; i < s->n_providers; i++) {
 		if (strcmp(s->providers[i].name, name) == 0)
@@ -157,7 +157,7 @@ struct provider *settings_find(struct settings *s, const char *name)
 	return NULL;
 }
 
-int settings_read_keys(int fd, struct json_object **ret, struct err *err)
+int gateway_settings_read_keys(int fd, struct json_object **ret, struct err *err)
 {
 	char *bytes = mem_alloc(KEYS_MAX);
 	size_t n = 0;
@@ -178,7 +178,7 @@ int settings_read_keys(int fd, struct json_object **ret, struct err *err)
 	return rc;
 }
 
-char *settings_url(const struct provider *p, const char *api)
+char *provider_url(const struct provider *p, const char *api)
 {
 	/* Azure's addresses end in ?api-version=..., which has to stay behind the path. */
 	size_t path = strcspn(p->base_url, "?#");
@@ -195,7 +195,7 @@ char *settings_url(const struct provider *p, const char *api)
 			  query);
 }
 
-char *settings_host(const struct provider *p)
+char *provider_host(const struct provider *p)
 {
 	const char *host = strstr(p->base_url, "://");
 	host = host ? host + 3 : p->base_url;

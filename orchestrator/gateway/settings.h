@@ -31,7 +31,7 @@ struct provider {
 	bool reached;	 /* some attempt of this run had an answer */
 };
 
-struct settings {
+struct gateway_settings {
 	struct provider *providers;
 	size_t n_providers;
 	int64_t connect_ms, bytes_idle_ms, content_idle_ms, max_sleep_ms;
@@ -39,20 +39,21 @@ struct settings {
 	int retries; /* further attempts after the first */
 };
 
-/* Caller frees with settings_free. A header or key with a line break is refused. */
-int settings_parse(struct json_object *start, struct json_object *keys, struct settings **ret,
-		   struct err *err);
-void settings_free(struct settings *s); /* NULL allowed; wipes the keys */
-struct provider *settings_find(struct settings *s, const char *name); /* NULL if unknown */
+/* Caller frees with gateway_settings_free. A header or key with a line break is refused. */
+int gateway_settings_parse(struct json_object *start, struct json_object *keys,
+			   struct gateway_settings **ret, struct err *err);
+void gateway_settings_free(struct gateway_settings *s); /* NULL allowed; wipes the keys */
+struct provider *gateway_settings_find(struct gateway_settings *s,
+				       const char *name); /* NULL if unknown */
 
 /* Reads the keys from a sealed memfd (at most 64 KiB of JSON) by position, so that the descriptor
  * can be shared with the next gateway. *ret is NULL for an empty file. */
-int settings_read_keys(int fd, struct json_object **ret, struct err *err);
+int gateway_settings_read_keys(int fd, struct json_object **ret, struct err *err);
 
 /* The address of a call: base URL and the path of the api ("anthropic" or "openai"), in front of a
  * query string if the base has one (api-version=...). Caller frees. */
-char *settings_url(const struct provider *p, const char *api);
+char *provider_url(const struct provider *p, const char *api);
 /* host[:port] of the base URL, for messages: no credentials, no path. Caller frees. */
-char *settings_host(const struct provider *p);
+char *provider_host(const struct provider *p);
 
 #endif

@@ -63,7 +63,7 @@ static bool server_is_due(const struct transfer *t)
 static void arm(struct transfer *t, int64_t at)
 {
 	int64_t ms = MAX(0, at - clock_mono_ms());
-	struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+	struct timeval tv = clock_timeval(ms);
 	evtimer_add(t->timer, &tv);
 }
 

@@ -64,7 +64,7 @@ struct transfer_events {
 
 struct transfer_spec {
 	const struct provider *provider;
-	const struct settings *settings;
+	const struct gateway_settings *settings;
 	const char *api, *beta; /* beta: NULL for none */
 	int64_t length;
 	bool fresh; /* on a new connection: the last one was bad */

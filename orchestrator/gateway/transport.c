@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 struct transport {
@@ -79,7 +80,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *p
 static int set_timer(CURLM *multi, long timeout_ms, void *arg)
 {
 	struct transport *t = arg;
-	struct timeval tv = {timeout_ms / 1000, (timeout_ms % 1000) * 1000};
+	struct timeval tv = clock_timeval(timeout_ms);
 	if (timeout_ms < 0)
 		evtimer_del(t->timer);
 	else

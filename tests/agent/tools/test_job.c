@@ -16,25 +16,27 @@ static bool has_ended(void *arg)
 static void test_end_is_announced_once(void **state)
 {
 	struct fixture *f = *state;
-	AUTO_BUF struct buf out = BUF_INIT;
+	struct job_end end;
 	call(f, "shell", "{'command':'echo hello; exit 4','background':true}");
 	assert_ok(f);
 	assert_says(f, "background job j1");
 	assert_int_equal(f->result.exit_code, -1);
 	assert_true(wait_until(has_ended, f));
 	assert_int_equal(tool_context_running_jobs(f->ctx), 0);
-	assert_true(tool_context_announce_jobs(f->ctx, &out));
-	assert_non_null(strstr(out.data, "background job j1 ended: exit code 4"));
-	assert_non_null(strstr(out.data, "results:shell-1.txt"));
-	buf_clear(&out);
-	assert_false(tool_context_announce_jobs(f->ctx, &out));
-	assert_int_equal(out.len, 0);
+	assert_true(tool_context_next_end(f->ctx, &end));
+	assert_string_equal(end.id, "j1");
+	assert_int_equal(end.exit_code, 4);
+	assert_non_null(strstr(end.line.data, "background job j1 ended: exit code 4"));
+	assert_non_null(strstr(end.line.data, "results:shell-1.txt"));
+	assert_null(strchr(end.line.data, '\n'));
+	buf_release(&end.line);
+	assert_false(tool_context_next_end(f->ctx, &end));
 }
 
 static void test_wait_shows_output_and_exit_code(void **state)
 {
 	struct fixture *f = *state;
-	AUTO_BUF struct buf out = BUF_INIT;
+	struct job_end end;
 	call(f, "shell", "{'command':'read x; echo a; echo b','background':true}");
 	assert_int_equal(call(f, "job", "{'action':'wait','id':'j1'}"), 0);
 	assert_ok(f);
@@ -42,7 +44,7 @@ static void test_wait_shows_output_and_exit_code(void **state)
 	assert_says(f, "a\nb\n");
 	assert_int_equal(f->result.exit_code, 0);
 	/* Seen here, so not announced again. */
-	assert_false(tool_context_announce_jobs(f->ctx, &out));
+	assert_false(tool_context_next_end(f->ctx, &end));
 	call(f, "job", "{'action':'poll','id':'j1'}");
 	assert_says(f, "nothing new");
 }

@@ -13,14 +13,15 @@
 #include "base/memory.h"
 #include "orchestrator/gateway/settings.h"
 
-static int parse(const char *providers, const char *keys, struct settings **ret, struct err *err)
+static int parse(const char *providers, const char *keys, struct gateway_settings **ret,
+		 struct err *err)
 {
 	AUTO_JSON struct json_object *start = NULL, *key_doc = NULL;
 	AUTO_FREE char *text = mem_printf("{\"providers\":%s}", providers);
 	assert_int_equal(json_parse(text, strlen(text), &start, err), 0);
 	if (keys)
 		assert_int_equal(json_parse(keys, strlen(keys), &key_doc, err), 0);
-	return settings_parse(start, key_doc, ret, err);
+	return gateway_settings_parse(start, key_doc, ret, err);
 }
 
 static void test_addresses(void **state)
@@ -41,19 +42,19 @@ static void test_addresses(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct provider p = {.base_url = mem_strdup(rows[i].base)};
-		AUTO_FREE char *url = settings_url(&p, rows[i].api);
+		AUTO_FREE char *url = provider_url(&p, rows[i].api);
 		assert_string_equal(url, rows[i].url);
 		free(p.base_url);
 	}
 	struct provider p = {.base_url = mem_strdup("https://user:secret@host:8080/v1?x=y")};
-	AUTO_FREE char *host = settings_host(&p);
+	AUTO_FREE char *host = provider_host(&p);
 	assert_string_equal(host, "host:8080");
 	free(p.base_url);
 }
 
 static void test_keys_and_kinds_of_credentials(void **state)
 {
-	struct settings *s;
+	struct gateway_settings *s;
 	struct err err = ERR_INIT;
 	assert_int_equal(
 		parse("[{\"name\":\"a\",\"api\":\"anthropic\",\"base_url\":\"https://a\",\"key\":"
@@ -62,7 +63,7 @@ static void test_keys_and_kinds_of_credentials(void **state)
 		      "\"concurrency\":3},{\"name\":\"l\",\"base_url\":\"http://l\",\"key\":null}]",
 		      "{\"a\":\"sk-1\"}", &s, &err),
 		0);
-	struct provider *a = settings_find(s, "a"), *o = settings_find(s, "o");
+	struct provider *a = gateway_settings_find(s, "a"), *o = gateway_settings_find(s, "o");
 	assert_int_equal(a->auth, AUTH_X_API_KEY);
 	assert_string_equal(a->key, "sk-1");
 	assert_int_equal(o->auth, AUTH_API_KEY);
@@ -70,11 +71,11 @@ static void test_keys_and_kinds_of_credentials(void **state)
 	assert_non_null(o->key_name);
 	assert_string_equal(o->headers[0], "x-extra: v");
 	assert_int_equal(o->concurrency, 3);
-	assert_int_equal(settings_find(s, "l")->auth, AUTH_BEARER);
-	assert_null(settings_find(s, "l")->key_name);
-	assert_null(settings_find(s, "x"));
+	assert_int_equal(gateway_settings_find(s, "l")->auth, AUTH_BEARER);
+	assert_null(gateway_settings_find(s, "l")->key_name);
+	assert_null(gateway_settings_find(s, "x"));
 	assert_int_equal(s->retries, 8);
-	settings_free(s);
+	gateway_settings_free(s);
 }
 
 static void test_refusals(void **state)
@@ -87,7 +88,7 @@ static void test_refusals(void **state)
 		"[{\"name\":\"a\",\"base_url\":\"https://a\",\"key\":\"torn\"}]",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct settings *s = NULL;
+		struct gateway_settings *s = NULL;
 		struct err err = ERR_INIT;
 		assert_int_equal(parse(bad[i], "{\"torn\":\"sk\\nx\"}", &s, &err), -1);
 		assert_null(s);
