@@ -40,7 +40,7 @@ static const char *const outcome_names[] = {
 	[OUTCOME_STOPPED] = "stopped", [OUTCOME_LIMIT] = "limit", [OUTCOME_LOST] = "lost",
 };
 
-const char *outcome_name(enum outcome_status status)
+static const char *outcome_name(enum outcome_status status)
 {
 	return outcome_names[status];
 }

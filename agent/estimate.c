@@ -26,13 +26,6 @@ static const double start_rates[TEXT_KINDS] = {
 	[TEXT_CJK] = 1 / 2.6,	[TEXT_DENSE] = 1 / 1.6,
 };
 
-static const char *const kind_names[TEXT_KINDS] = {"prose", "code", "json", "cjk", "dense"};
-
-const char *text_kind_name(enum text_kind kind)
-{
-	return kind < TEXT_KINDS ? kind_names[kind] : "?";
-}
-
 void estimator_init(struct estimator *estimator)
 {
 	memcpy(estimator->rate, start_rates, sizeof(start_rates));
@@ -40,7 +33,7 @@ void estimator_init(struct estimator *estimator)
 
 /* What one window of text holds. */
 struct window_count {
-	int64_t high, dense, letters, digits, spaces, punct, quotes;
+	int64_t high, dense, letters, digits, punct, quotes;
 };
 
 /* The end of a word: as dense if it is long and has both letters and a good part of digits. */
@@ -75,11 +68,9 @@ static void window_scan(struct window_count *c, const unsigned char *s, size_t n
 		run = digits = 0;
 		if (ch >= 0x80)
 			c->high++;
-		else if (ch <= ' ')
-			c->spaces++;
 		else if (ch == '"')
 			c->quotes++;
-		else
+		else if (ch > ' ')
 			c->punct++;
 	}
 	word_end(c, run, digits);

@@ -19,7 +19,6 @@ enum text_kind {
 	TEXT_DENSE, /* hex, base64, digits: few bytes a token */
 	TEXT_KINDS,
 };
-const char *text_kind_name(enum text_kind kind);
 
 #define ESTIMATE_IMAGE 2000 /* W6 */
 

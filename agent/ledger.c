@@ -32,11 +32,6 @@ static const char *const category_names[LEDGER_CATEGORIES] = {
 	[LEDGER_NOTES] = "notes",
 };
 
-const char *ledger_category_name(enum ledger_category category)
-{
-	return category < LEDGER_CATEGORIES ? category_names[category] : "?";
-}
-
 void ledger_init(struct ledger *ledger)
 {
 	*ledger = (struct ledger){.base = 0};

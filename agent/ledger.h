@@ -30,7 +30,6 @@ enum ledger_category {
 	LEDGER_NOTES, /* what baton wrote: nudges, job ends */
 	LEDGER_CATEGORIES,
 };
-const char *ledger_category_name(enum ledger_category category);
 
 struct ledger_tool {
 	char *name;

@@ -35,7 +35,6 @@ enum outcome_status {
 	OUTCOME_LIMIT,
 	OUTCOME_LOST,
 };
-const char *outcome_name(enum outcome_status status);
 
 struct outcome {
 	enum outcome_status status;

@@ -400,22 +400,12 @@ const char *waiter_reason(const struct waiter *w)
 	return w->reason ? w->reason : "";
 }
 
-const struct err *waiter_failure(const struct waiter *w)
-{
-	return &w->failure;
-}
-
 /* A wish that came just before counts as well, else a tool could start that nobody interrupts. */
 void waiter_interruptible(struct waiter *w, bool on)
 {
 	w->interruptible = on;
 	if (on && w->report_wishes)
 		w->interrupted = true;
-}
-
-bool waiter_interrupted(const struct waiter *w)
-{
-	return w->interrupted;
 }
 
 void waiter_resume(struct waiter *w)

@@ -48,12 +48,10 @@ bool waiter_parent_gone(const struct waiter *w);
 /* `report` was asked for and not yet taken; the reason is borrowed ("" if none was given). */
 bool waiter_report_wanted(const struct waiter *w, const char **ret_reason);
 void waiter_take_report(struct waiter *w);
-const char *waiter_reason(const struct waiter *w);	  /* of the stop */
-const struct err *waiter_failure(const struct waiter *w); /* why the parent is gone */
+const char *waiter_reason(const struct waiter *w); /* of the stop */
 
 /* While on, a wish to report ends the current wait (a tool is running). */
 void waiter_interruptible(struct waiter *w, bool on);
-bool waiter_interrupted(const struct waiter *w);
 void waiter_resume(struct waiter *w);
 
 #endif

@@ -145,8 +145,3 @@ char *env_config_dir(void)
 {
 	return base_dir("XDG_CONFIG_HOME", ".config");
 }
-
-char *env_cache_dir(void)
-{
-	return base_dir("XDG_CACHE_HOME", ".cache");
-}

@@ -25,7 +25,6 @@ void env_wipe(const char *const *names);
  * NULL if neither XDG nor HOME is set. */
 char *env_state_dir(void);
 char *env_config_dir(void);
-char *env_cache_dir(void);
 const char *env_home(void); /* HOME or the passwd entry; NULL if neither */
 
 #endif

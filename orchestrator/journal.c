@@ -129,8 +129,3 @@ bool journal_pending(const struct journal *j)
 {
 	return !j->broken && (jsonl_pending(j->writer) || j->n_deferred > 0);
 }
-
-bool journal_is_broken(const struct journal *j)
-{
-	return j->broken;
-}

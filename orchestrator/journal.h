@@ -38,6 +38,5 @@ void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg);
  * promised. */
 int journal_commit(struct journal *j, struct err *err);
 bool journal_pending(const struct journal *j);
-bool journal_is_broken(const struct journal *j);
 
 #endif

@@ -23,7 +23,6 @@ struct git_client {
 	struct channel *channel;
 	struct call *first, **last;
 	int64_t next_id;
-	size_t pending;
 };
 
 struct git_client *git_client_new(struct channel *channel)
@@ -53,11 +52,6 @@ void git_client_set_channel(struct git_client *client, struct channel *channel)
 	client->channel = channel;
 }
 
-size_t git_client_pending(const struct git_client *client)
-{
-	return client->pending;
-}
-
 void git_client_call(struct git_client *client, const char *op, struct json_object *body,
 		     git_done_fn fn, void *arg)
 {
@@ -73,7 +67,6 @@ void git_client_call(struct git_client *client, const char *op, struct json_obje
 	*call = (struct call){.id = client->next_id++, .fn = fn, .arg = arg};
 	*client->last = call;
 	client->last = &call->next;
-	client->pending++;
 	if (body)
 		json_write(&text, body);
 	else
@@ -92,7 +85,6 @@ static struct call *take_call(struct git_client *client, int64_t id)
 		*at = call->next;
 		if (!call->next)
 			client->last = at;
-		client->pending--;
 		return call;
 	}
 	return NULL;
@@ -142,7 +134,6 @@ void git_client_fail_all(struct git_client *client, const struct err *failure)
 
 	client->first = NULL;
 	client->last = &client->first;
-	client->pending = 0;
 	while (list) {
 		struct call *call = list;
 

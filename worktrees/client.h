@@ -37,6 +37,5 @@ int git_client_frame(struct git_client *client, const struct frame *frame, struc
 
 /* Fails every pending call, oldest first. */
 void git_client_fail_all(struct git_client *client, const struct err *failure);
-size_t git_client_pending(const struct git_client *client);
 
 #endif

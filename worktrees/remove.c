@@ -8,8 +8,6 @@
  * mark and of the recorded identity are touched (trap 122). What never got ready had no agent in
  * it: its untouched branch goes too.
  */
-#include "worktrees/remove.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +19,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "worktrees/disk.h"
+#include "worktrees/work.h"
 #include "worktrees/ops.h"
 #include "worktrees/scratch.h"
 #include "worktrees/take.h"
@@ -170,8 +169,13 @@ static int remove_unfinished(struct work *work, char **ret_kept)
 	return remove_files(work, ret_kept);
 }
 
-int work_remove(struct work *work, struct json_object *touched, bool force, char **ret_kept,
-		struct err *err)
+/* Removes the worktree, its entry, private repository and state, after all that the agent wrote is
+ * reachable from refs. Not removed: *ret_kept (caller frees) says why. An error of any inspection
+ * counts as a reason to keep (trap 118); -1 only for a request that makes no sense (not our mark).
+ * `touched` as for a checkpoint; `force` also takes a worktree in the middle of a merge or rebase.
+ */
+static int work_remove(struct work *work, struct json_object *touched, bool force, char **ret_kept,
+		       struct err *err)
 {
 	bool there = file_exists(work->worktree);
 	enum entry_state state;

@@ -161,14 +161,6 @@ void client_free(struct model_client *c)
 	free(c);
 }
 
-/* The tail differs by the digits of max_tokens only. */
-size_t client_head_len(const struct model_client *c)
-{
-	AUTO_BUF struct buf tail = BUF_INIT;
-	c->ops->tail(c, c->model->max_output, &tail);
-	return c->head.len + tail.len;
-}
-
 void client_render_message(struct model_client *c, struct message *m)
 {
 	if (m->rendered)

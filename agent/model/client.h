@@ -86,9 +86,6 @@ int client_render_request(struct model_client *client, struct message *const *vi
 			  int64_t max_tokens, long pinned, struct buf *out, const char **ret_beta,
 			  struct err *err);
 
-/* Bytes of head and tail, for the ledger. */
-size_t client_head_len(const struct model_client *client);
-
 struct stream_parser;
 
 struct stream_events { /* all optional */

@@ -149,7 +149,9 @@ static bool match_here(const char *text, const char *pattern, int64_t *numbers, 
 	return true;
 }
 
-bool phrase_match(const char *text, const char *pattern, int64_t numbers[PHRASE_NUMBERS])
+/* Matches text against a pattern anywhere, without regard to case: '#' is an integer (commas
+ * allowed) and '*' any run of characters. Up to PHRASE_NUMBERS integers are stored. */
+static bool phrase_match(const char *text, const char *pattern, int64_t numbers[PHRASE_NUMBERS])
 {
 	memset(numbers, 0, sizeof(*numbers) * PHRASE_NUMBERS);
 	for (const char *at = text; *at; at++) {

@@ -9,10 +9,6 @@
 
 #define PHRASE_NUMBERS 5
 
-/* Matches text against a pattern anywhere, without regard to case: '#' is an integer (commas
- * allowed) and '*' any run of characters. Up to PHRASE_NUMBERS integers are stored. */
-bool phrase_match(const char *text, const char *pattern, int64_t numbers[PHRASE_NUMBERS]);
-
 enum phrase_when {
 	WHEN_REQUEST, /* 400, 413, 422 and in-band */
 	WHEN_ANY,     /* the words are the sign, whatever the status */

@@ -231,7 +231,6 @@ static void test_full_disk_breaks_the_journal(void **state)
 	setrlimit(RLIMIT_FSIZE, &before);
 	sigaction(SIGXFSZ, &old, NULL);
 	assert_int_equal(rc, -1);
-	assert_true(journal_is_broken(j));
 	assert_int_equal(w.order, 0);
 	/* The short write is taken back, so what is there is whole (I10). */
 	AUTO_FREE char *after = content(path);
