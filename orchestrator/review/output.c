@@ -277,11 +277,11 @@ static void add_rule(struct json_object *rules, const char *id, const char *cate
 }
 
 /* What nobody reviewed is told, so that an empty list of results is not taken for a clean bill. */
-static void add_notification(struct json_object *notifications, const char *text)
+static void add_notification(struct json_object *notifications, const char *level, const char *text)
 {
 	struct json_object *notification = json_object_new_object();
 
-	json_set_str(notification, "level", "error");
+	json_set_str(notification, "level", level);
 	json_set(notification, "message", message_object(text));
 	json_object_array_add(notifications, notification);
 }
@@ -293,9 +293,11 @@ static struct json_object *sarif_invocations(const struct review_summary *s)
 	struct json_object *notifications = json_object_new_array();
 
 	if (s->failure)
-		add_notification(notifications, s->failure);
+		add_notification(notifications, "error", s->failure);
 	for (size_t i = 0; i < s->n_lost; i++)
-		add_notification(notifications, s->lost[i]);
+		add_notification(notifications, "error", s->lost[i]);
+	for (size_t i = 0; i < s->n_skipped; i++)
+		add_notification(notifications, "note", s->skipped[i]);
 	json_set_bool(invocation, "executionSuccessful", s->n_lost == 0 && !s->failure);
 	json_set(invocation, "toolExecutionNotifications", notifications);
 	json_object_array_add(list, invocation);

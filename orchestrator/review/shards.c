@@ -178,15 +178,28 @@ static void run_take(const char *p, const char *end, int64_t old_line, int64_t n
 	}
 }
 
-/* One line can be larger than the room (a minified file): its start has to do. */
-static void add_run(struct buf *out, const struct run *run, size_t room)
+/* Named to the user and in every report: nothing is left out in silence. */
+static void note_left_out(struct shards *out, const char *path, const char *why)
 {
+	out->skipped = mem_array(out->skipped, out->n_skipped + 1, sizeof(*out->skipped));
+	out->skipped[out->n_skipped++] = mem_printf("%s: %s", path, why);
+}
+
+/* One line can be larger than the room (a minified file): its start has to do. Its reviewer sees
+ * that in the patch; the reader of the review, who does not, is told beside the findings. */
+static void add_run(struct builder *b, const char *path, const struct run *run, size_t room)
+{
+	struct buf *out = &b->patch;
 	size_t n = (size_t)(run->end - run->start);
 	size_t kept = n <= room ? n : text_floor(run->start, n, room);
 
 	buf_add(out, run->start, kept);
-	if (kept < n)
-		buf_addf(out, " [%zu bytes of this line are left out]\n", n - kept);
+	if (kept == n)
+		return;
+	buf_addf(out, " [%zu bytes of this line are left out]\n", n - kept);
+	AUTO_FREE char *why = mem_printf("not reviewed: %zu bytes of line %lld", n - kept,
+					 (long long)run->new_first);
+	note_left_out(b->out, path, why);
 }
 
 /* One hunk larger than a shard: runs of lines, each with a header of its own. */
@@ -207,7 +220,7 @@ static void add_cut_hunk(struct builder *b, const char *path, const char *header
 		buf_add(&b->patch, header, header_len);
 		buf_addf(&b->patch, "@@ -%lld +%lld @@ (part of a larger hunk)\n",
 			 (long long)run.old_first, (long long)run.new_first);
-		add_run(&b->patch, &run, room);
+		add_run(b, path, &run, room);
 		builder_add_range(b, path, run.new_first, run.new_last);
 	}
 	builder_flush(b);
@@ -255,13 +268,6 @@ static void add_whole_file(struct builder *b, const char *path, const char *patc
 		builder_add_range(b, path, h.new_first, h.new_first + MAX(h.new_count, 1) - 1);
 }
 
-/* Named to the user and in every report: nothing is left out in silence. */
-static void skip_file(struct shards *out, const char *path, const char *why)
-{
-	out->skipped = mem_array(out->skipped, out->n_skipped + 1, sizeof(*out->skipped));
-	out->skipped[out->n_skipped++] = mem_printf("%s: %s", path, why);
-}
-
 static void add_file(struct builder *b, struct json_object *file)
 {
 	const char *path = json_str(file, "path", NULL);
@@ -271,9 +277,9 @@ static void add_file(struct builder *b, struct json_object *file)
 	if (!path)
 		return;
 	if (json_flag(file, "binary", false))
-		skip_file(b->out, path, "binary");
+		note_left_out(b->out, path, "binary");
 	else if (!patch || !strstr(patch, "@@ -"))
-		skip_file(b->out, path, "no changed lines");
+		note_left_out(b->out, path, "no changed lines");
 	else if (n > b->budget)
 		add_large_file(b, path, patch, n);
 	else

@@ -42,6 +42,16 @@ def worktrees(world):
     return len(world.git("worktree", "list").split("\n"))
 
 
+@test
+def a_line_that_is_too_long_is_told(world):
+    """Its reviewer sees the start only: report, JSON and SARIF say so."""
+    changed(world, "one\n" + "x" * 300000 + "\n")
+    done = reviewed(world, "--sarif", world.path("out.sarif"), findings=())
+    check(re.search(r"a\.txt: not reviewed: \d+ bytes of line 2", done.out), "the report does not say what was cut", done)
+    sarif = json.loads(world.read("out.sarif"))["runs"][0]["invocations"][0]
+    check("not reviewed" in json.dumps(sarif), "SARIF does not say what was cut", sarif)
+
+
 # ---- what is shown
 
 

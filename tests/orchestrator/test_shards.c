@@ -212,6 +212,10 @@ static void test_endless_line(void **state)
 		assert_true(text_is_utf8(shards.list[i].patch, shards.list[i].patch_len));
 	}
 	assert_true(noted);
+	/* Whoever reads the review is told too. */
+	assert_int_equal(shards.n_skipped, 1);
+	assert_true(text_starts(shards.skipped[0], "min.js: not reviewed: "));
+	assert_true(text_ends(shards.skipped[0], " bytes of line 2"));
 	shards_release(&shards);
 }
 
