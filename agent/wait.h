@@ -3,7 +3,7 @@
  *
  * An agent is straight-line code. All waiting goes through wait_poll, which at every wait watches
  * the channel (cancel, stop, budget, parent death), open model calls, SIGTERM and SIGCHLD (a
- * signalfd or a self-pipe), the caller's own descriptors and its deadline.
+ * signalfd), the caller's own descriptors and its deadline.
  */
 #ifndef BATON_AGENT_WAIT_H
 #define BATON_AGENT_WAIT_H

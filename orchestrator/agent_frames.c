@@ -128,7 +128,7 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 static int on_result(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
-	static const char *const known[] = {"done", "failed", "stopped", "limit", "lost", "budget"};
+	static const char *const known[] = {"done", "failed", "stopped", "limit", "lost"};
 	const char *status = json_str(frame->header, "status", "");
 
 	if (body_object(frame, &body, err) < 0)

@@ -122,7 +122,6 @@ void agent_make_worktree(struct agent_record *agent)
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
 
 	agent->setup_pending = settings_str(agent->run->settings, OPT_SETUP) != NULL;
-	json_set_bool(request, "setup_submodules", true);
 	agent->create_pending = true;
 	git_client_call(agent->run->git_client, "create", request, on_worktree, agent);
 }

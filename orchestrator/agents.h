@@ -90,7 +90,7 @@ struct agent_record {
 	struct child *setup; /* the running setup command, or NULL */
 	bool setup_pending;  /* the start document waits for the setup command */
 
-	char *status; /* done, failed, stopped, limit, lost, budget; NULL while it works */
+	char *status; /* done, failed, stopped, limit, lost; NULL while it works */
 	char *reason;
 	struct effects effects;	     /* what it asked for, by key */
 	struct json_object *report;  /* as journaled: what was claimed */

@@ -150,6 +150,13 @@ static int check_counts(const struct frame *frame, const char *const *names, siz
 	return 0;
 }
 
+/* The value of a header: what the model clients send are names and dates, joined by commas. */
+static bool is_beta(const char *value)
+{
+	return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "-_.,")] == '\0';
+}
+
 static int on_request(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	static const char *const counts[] = {"estimate", "max_tokens", "length"};
@@ -161,6 +168,10 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 	if (strcmp(json_str(frame->header, "model", ""), agent->model->name) != 0 ||
 	    strcmp(json_str(frame->header, "provider", ""), agent->model->provider) != 0)
 		return err_set(err, ERR_INVALID, "request for another model than its own");
+	const char *api = agent->model->api == MODEL_API_ANTHROPIC ? "anthropic" : "openai";
+	if (strcmp(json_str(frame->header, "api", ""), api) != 0 ||
+	    !is_beta(json_str(frame->header, "beta", "")))
+		return err_set(err, ERR_INVALID, "request for another service than its own");
 	if (agent->n_calls == ARRAY_SIZE(agent->calls))
 		return err_set(err, ERR_INVALID, "agent opened more than %zu calls at once",
 			       ARRAY_SIZE(agent->calls));

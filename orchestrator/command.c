@@ -1,5 +1,13 @@
 /*
  * command.c - the table of commands. Adding one: a file cmd_<name>.c and a row here.
+ *
+ * Help, completion, the man page's check and the parser read these rows and nothing else, in this
+ * order: what a newcomer needs first stands first. `scope` says which rows of option_table.h a
+ * command takes, so an option is never accepted where it does nothing. `project` makes main find
+ * the repository and read its configuration before the command runs; the others find what they need
+ * themselves, since they must work (stop, clean, doctor) where that configuration is broken.
+ * `run_raw` gets its arguments unparsed: `agent` and `view` are entries for our own children, whose
+ * words are not options.
  */
 #include "orchestrator/command.h"
 
@@ -101,6 +109,9 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+/* The one place where an error of a command becomes text and an exit status. Made printable, as it
+ * may hold a file's name or a line of a configuration (I12). What the user can put right by another
+ * command line or configuration is 2, so that scripts can tell it from work that failed. */
 int command_fail(const struct err *err)
 {
 	struct buf out = BUF_INIT;

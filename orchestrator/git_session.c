@@ -1,5 +1,10 @@
 /*
  * git_session.c - see git_session.h. Runs in commands such as diff, clean and adopt.
+ *
+ * A command has no event loop and wants one answer after another, so this is the service's channel
+ * with a poll of its own: the same program and the same frames as in a run. Linking libgit2 into
+ * `baton` instead was rejected: every command would pay for loading it, and what a box planted in a
+ * repository would be parsed in the user's own process.
  */
 #include "orchestrator/git_session.h"
 
@@ -41,6 +46,8 @@ static int on_frame(struct channel *ch, const struct frame *frame, void *arg, st
 	}
 }
 
+/* Its stderr is ours: what it has to say is for the person who typed the command. The death signal
+ * ends it with us; the end of its channel would too, but not in the middle of a long operation. */
 static int start_program(struct git_session *s, struct err *err)
 {
 	static const char *const allow[] = {"PATH", "HOME",   "LANG",  "LC_*",
@@ -108,6 +115,9 @@ static void on_done(struct json_object *answer, const struct err *failure, void 
 		s->answer = json_object_get(answer);
 }
 
+/* One turn. Writing and reading in the same poll: a large request and a large answer may cross. At
+ * the end of the channel what came before it has been handled already (channel.c), so a service that
+ * answers and dies has answered. */
 static int pump(struct git_session *s, int64_t deadline, struct err *err)
 {
 	struct pollfd fd = {.fd = channel_fd_in(s->channel), .events = POLLIN};
@@ -126,6 +136,8 @@ static int pump(struct git_session *s, int64_t deadline, struct err *err)
 	return 0;
 }
 
+/* One call at a time: `done` and `answer` are the session's. The limit is far above any operation on
+ * a sound disk; it is there so that a command on a dead network mount ends with a message. */
 int git_session_call(struct git_session *s, const char *op, struct json_object *body,
 		     struct json_object **ret, struct err *err)
 {

@@ -29,6 +29,8 @@ static void replace(char **to, const char *text)
 	*to = mem_strdup(text);
 }
 
+/* By name and in the order of first mention: a journal that was cut may lack the record that should
+ * have come first (I10), and what follows it still says something of that agent. */
 static struct past_agent *agent_of(struct past_run *run, const char *name)
 {
 	for (size_t i = 0; i < run->n_agents; i++) {
@@ -43,6 +45,8 @@ static struct past_agent *agent_of(struct past_run *run, const char *name)
 	return agent;
 }
 
+/* Later records win, absent fields change nothing. "worktree" is taken from the spawn only: other
+ * records name folders of the moment, and clean removes by this one. */
 static void fold_agent(struct past_run *run, const char *type, struct json_object *r)
 {
 	const char *name = json_str(r, "agent", NULL);
@@ -66,6 +70,8 @@ static void fold_agent(struct past_run *run, const char *type, struct json_objec
 	agent->worktree_made |= strcmp(type, "worktree.created") == 0;
 }
 
+/* Unknown types pass: an older baton shows what it knows of a newer one's run. Money comes from the
+ * last settlement as long as no end is there, so that a run that was cut off shows what it spent. */
 static int fold(struct json_object *r, int64_t offset, void *arg)
 {
 	struct past_run *run = arg;
@@ -100,6 +106,10 @@ static bool is_alive(const char *dir)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
 }
 
+/* run.json first, then the journal over it: the first is written before the second is opened, so a
+ * run that died in between has a name, a task and a place to clean. `alive` is looked at after the
+ * journal was read: a run that ends meanwhile then shows as cut off and not as running for ever, and
+ * the next look puts it right. */
 static void run_read(struct past_run *run, const char *runs_dir, const char *id)
 {
 	struct jsonl_stats stats = {0};

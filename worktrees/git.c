@@ -59,7 +59,12 @@ static void env_config(struct strings *list, const char *key, const char *value)
 	list->configs++;
 }
 
-/* The overrides that stand above every configuration file, also for what git itself starts. */
+/* The overrides that stand above every configuration file, also for what git itself starts. They go
+ * through the environment and not as `-c` options, because a git that git starts (upload-pack,
+ * submodule, maintenance) inherits the one and not always the other. Each row is something that a
+ * repository's configuration could otherwise make git do: run a program (fsmonitor, hooks, a
+ * credential helper), talk to the network, rewrite what is being read (gc), or write an index in a
+ * form that our own reader does not take (split, sparse, untracked cache). */
 static void env_overrides(struct strings *env, const struct git_cmd *cmd)
 {
 	static const char *const fixed[][2] = {
@@ -96,6 +101,12 @@ static void env_overrides(struct strings *env, const struct git_cmd *cmd)
 	strings_push(env, mem_printf("GIT_CONFIG_COUNT=%zu", env->configs));
 }
 
+/* Built from nothing: what the user's shell exported (GIT_DIR above all, when baton is started from
+ * a hook) must not reach a git of ours. The three scopes differ in whose configuration counts:
+ * GIT_USER is the user's own command on his repository and reads his files; GIT_RAW and the plain
+ * one read a configuration that we wrote, so none that a box could have written is ever read. No lock
+ * is optional for us: a refreshed index would be a change to the user's checkout. A lazy fetch would
+ * open a connection from a process that has no business on the network. */
 static void env_build(struct strings *env, const struct git_cmd *cmd)
 {
 	static const char *const kept[] = {
@@ -151,6 +162,9 @@ static int pipe_make(int ends[2], struct err *err)
 	return pipe2(ends, O_CLOEXEC) < 0 ? err_sys(err, "cannot make a pipe") : 0;
 }
 
+/* The ends that the child gets are closed here at once, whether it started or not: an end that stays
+ * open in this process would keep the pipe from ever reading as ended. Workers of the service are
+ * single-threaded, so no other spawn can inherit them in between; they are CLOEXEC all the same. */
 static int proc_start(struct proc *proc, const struct git_cmd *cmd, const char *const *args,
 		      int fd_in, int fd_out, struct err *err)
 {
@@ -190,6 +204,8 @@ static int proc_start(struct proc *proc, const struct git_cmd *cmd, const char *
 	return result;
 }
 
+/* A git that closes its input early has what it wanted (or fails, and says why on stderr): EPIPE is
+ * no error of its own. SIGPIPE is ignored in main. */
 static void proc_feed(struct proc *proc)
 {
 	ssize_t n = 0;
@@ -216,6 +232,9 @@ static int drain(int *fd, struct buf *out)
 	return 0;
 }
 
+/* Input, output and both stderrs in one poll: feeding one git to the end before reading it deadlocks
+ * as soon as it answers more than a pipe holds. A descriptor that is closed stands as -1 in its slot,
+ * which poll skips, so the numbers of the slots stay the same. */
 static int pump_step(struct proc *procs, size_t count, int *fd_out, struct buf *out,
 		     int64_t deadline, struct err *err)
 {
@@ -262,6 +281,8 @@ static bool pumping(const struct proc *procs, size_t count, int fd_out)
 	return any;
 }
 
+/* Only after a failure is there anything to kill; the group, since git may have started another git.
+ * A pid is reaped once and nowhere else in a worker, so its number is still its own here. */
 static void procs_end(struct proc *procs, size_t count, bool kill_first)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -352,6 +373,8 @@ int git_line(const struct git_cmd *cmd, const char *const *args, char **ret, str
 	return 0;
 }
 
+/* Both statuses count, the first one first: when the source of a pack dies, the second git complains
+ * about a short pack, and that is not the cause. */
 int git_pipe(const struct git_cmd *from, const char *const *from_args, const struct git_cmd *to,
 	     const char *const *to_args, struct buf *out, struct err *err)
 {

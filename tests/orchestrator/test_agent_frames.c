@@ -326,6 +326,38 @@ static void test_one_checkpoint_at_a_time(void **state)
 	git_answers(s, true, "{\"commit\":\"abc\"}");
 }
 
+/* Price and budget are those of its own model, so no other may be asked for; what goes into a header
+ * is a word. */
+static void test_requests_of_another_service(void **state)
+{
+	static const struct {
+		const char *provider, *model, *api, *beta;
+	} rows[] = {
+		{"p", "other", "openai", ""},
+		{"other", "m", "openai", ""},
+		{"p", "m", "anthropic", ""},
+		{"p", "m", "openai", "x\\r\\nauthorization: y"},
+	};
+	struct scene *s = *state;
+	struct model model = {
+		.provider = (char[]){"p"}, .name = (char[]){"m"}, .api = MODEL_API_OPENAI};
+
+	s->agent->model = &model;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		AUTO_JSON struct json_object *header = json_object_new_object();
+		struct frame frame = {.type = FRAME_REQUEST, .header = header};
+		struct err err = ERR_INIT;
+
+		json_set_i64(header, "req", 1);
+		json_set_str(header, "provider", rows[i].provider);
+		json_set_str(header, "model", rows[i].model);
+		json_set_str(header, "api", rows[i].api);
+		json_set_str(header, "beta", rows[i].beta);
+		assert_int_equal(agent_on_frame(&s->child, &frame, &err), -1);
+		assert_non_null(strstr(err.message, "than its own"));
+	}
+}
+
 #define scene_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -340,6 +372,7 @@ int main(void)
 		scene_test(test_a_checkpoint_and_its_repetition),
 		scene_test(test_a_failed_checkpoint_is_not_ok),
 		scene_test(test_one_checkpoint_at_a_time),
+		scene_test(test_requests_of_another_service),
 	};
 	return cmocka_run_group_tests_name("orchestrator/agent_frames", tests, NULL, NULL);
 }
