@@ -3,8 +3,9 @@
  *
  * Its .git file is pointed at the entry, which gets an index and a symbolic HEAD and loses lock and
  * mark (tried, facts L). From then on the user's git works in it with the user's configuration, as
- * in any branch that he checks out. The private repository stays where it is: other branches are in
- * it, and its commits are in the user's repository from the import.
+ * in any branch that he checks out. The branch's commits are in the user's repository from the
+ * import; what else the private repository names becomes a last checkpoint, since that repository
+ * goes with the run's records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include "worktrees/checkout.h"
 #include "worktrees/disk.h"
 #include "worktrees/ops.h"
+#include "worktrees/remove.h"
 #include "worktrees/scratch.h"
 #include "worktrees/take.h"
 
@@ -68,6 +70,7 @@ int op_adopt(const struct repo *repo, struct json_object *body, struct json_obje
 	AUTO_WORK struct work work = WORK_INIT;
 	AUTO_SCRATCH struct scratch scratch = SCRATCH_INIT;
 	const char *path = json_str(body, "path", NULL);
+	AUTO_FREE char *kept = NULL;
 	struct take_result taken;
 
 	if (work_init(&work, repo, body, err) < 0 || entry_need_ready(&work, err) < 0)
@@ -83,8 +86,12 @@ int op_adopt(const struct repo *repo, struct json_object *body, struct json_obje
 		return err_set(err, ERR_INVALID, "'%s' is no absolute path", path);
 	if (path && file_exists(path))
 		return err_set(err, ERR_EXISTS, "'%s' exists already", path);
-	if (scratch_open(&scratch, &work, err) < 0 || take_branch(&scratch, &taken, err) < 0 ||
-	    turn_over(&work, path ? path : work.worktree, taken.new_oid, err) < 0)
+	if (scratch_open(&scratch, &work, err) < 0 || take_branch(&scratch, &taken, err) < 0)
+		return -1;
+	work_save_tips(&scratch, &kept);
+	if (kept)
+		return err_set(err, ERR_BUSY, "%s", kept);
+	if (turn_over(&work, path ? path : work.worktree, taken.new_oid, err) < 0)
 		return -1;
 	json_set_str(answer, "path", path ? path : work.worktree);
 	json_set_str(answer, "branch", work.branch);

@@ -25,6 +25,7 @@ static const struct op table[] = {
 	{"remove", OP_WORK, op_remove, NULL},
 	{"adopt", OP_WORK, op_adopt, NULL},
 	{"prune", OP_WORK, op_prune, NULL},
+	{"drop_pin", OP_WORK, op_drop_pin, NULL},
 };
 
 const struct op *op_find(const char *name)

@@ -53,5 +53,6 @@ OP_DECLARE(op_remove_view);
 OP_DECLARE(op_remove);
 OP_DECLARE(op_adopt);
 OP_DECLARE(op_prune);
+OP_DECLARE(op_drop_pin);
 
 #endif

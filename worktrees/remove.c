@@ -21,6 +21,7 @@
 #include "worktrees/disk.h"
 #include "worktrees/work.h"
 #include "worktrees/ops.h"
+#include "worktrees/remove.h"
 #include "worktrees/scratch.h"
 #include "worktrees/take.h"
 
@@ -85,6 +86,17 @@ static int secure_tips(struct scratch *scratch, const char *const *extra, char *
 	return 0;
 }
 
+int work_save_tips(struct scratch *scratch, char **ret_kept)
+{
+	AUTO_BUF struct buf tips = BUF_INIT;
+	struct err why = ERR_INIT;
+
+	if (take_loose_tips(scratch, &tips, &why) < 0)
+		return keep(ret_kept, "its other commits were not imported", &why);
+	AUTO_FREE const char **extra = lines_of(&tips);
+	return secure_tips(scratch, extra, ret_kept);
+}
+
 /* Makes everything reachable. 0 with *ret_kept set if something stands against it. */
 static int secure(struct work *work, struct json_object *touched, bool there, char **ret_kept)
 {
@@ -101,11 +113,11 @@ static int secure(struct work *work, struct json_object *touched, bool there, ch
 		return keep(ret_kept, "the agent's index cannot be read", &why);
 	if (take_branch(&scratch, &taken, &why) < 0)
 		return keep(ret_kept, "its branch was not imported", &why);
+	if (!there)
+		return work_save_tips(&scratch, ret_kept);
 	if (take_loose_tips(&scratch, &tips, &why) < 0)
 		return keep(ret_kept, "its other commits were not imported", &why);
 	AUTO_FREE const char **extra = lines_of(&tips);
-	if (!there)
-		return secure_tips(&scratch, extra, ret_kept);
 	if (take_checkpoint(&scratch, "baton: before removal", touched, extra, commit, &changed,
 			    ret_kept, &why) < 0)
 		return keep(ret_kept, "its files were not stored", &why);
@@ -211,6 +223,7 @@ int op_remove(const struct repo *repo, struct json_object *body, struct json_obj
 	json_set_bool(answer, "removed", kept == NULL);
 	json_set(answer, "kept", NULL);
 	json_set_str(answer, "kept", kept);
+	json_set_bool(answer, "branch", repo_has_ref(repo, work.head_ref));
 	return 0;
 }
 
@@ -254,6 +267,16 @@ static void drop_unused_refs(const struct work *work)
 	drop_ref(work, work->pin_ref, "baton: unused");
 }
 
+/* The user's worktree since `adopt`: it has no mark of ours and stands on a branch. */
+static bool is_adopted(const char *entry)
+{
+	AUTO_BUF struct buf head = BUF_INIT;
+
+	return !hostile_exists(entry, "baton") &&
+	       hostile_read(entry, "HEAD", 4096, &head, NULL) == 0 &&
+	       text_starts(buf_str(&head), "ref: refs/heads/");
+}
+
 static void prune_entry(const struct repo *repo, const char *entry, struct json_object *runs,
 			struct json_object *answer)
 {
@@ -263,7 +286,8 @@ static void prune_entry(const struct repo *repo, const char *entry, struct json_
 	struct err why = ERR_INIT;
 
 	if (entry_read(entry, &mark, &why) < 0) {
-		report(answer, entry, why.message);
+		if (!is_adopted(entry))
+			report(answer, entry, why.message);
 		return;
 	}
 	const char *path = json_str(mark, "worktree", entry);
