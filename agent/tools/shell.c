@@ -18,6 +18,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#define COMMAND_SHOWN 80 /* bytes of a command in one line of progress */
+
 enum {
 	SHELL_COMMAND_MAX = 131000, /* the kernel's bound for one argument is 128 KiB */
 	SHELL_TEXT_MAX = 1 << 20,   /* above it the short form is made here */
@@ -206,7 +208,11 @@ static void fill_result(struct tool_context *ctx, struct job *job, int64_t timeo
 		buf_adds(&ret->text, "(no output)\n");
 	add_end_notes(ctx, job, timeout_ms, &ret->text);
 	clock_human(job->ended_ms - job->started_ms, took, sizeof(took));
-	result_summary(ret, "shell: %s (exit %d, %s)", job->command, ret->exit_code, took);
+	/* A long command is cut here and not at the line's end: how it ended is what counts. */
+	size_t len = strlen(job->command);
+	size_t shown = text_floor(job->command, len, MIN(len, (size_t)COMMAND_SHOWN));
+	result_summary(ret, "shell: %.*s%s (exit %d, %s)", (int)shown, job->command,
+		       shown < len ? "..." : "", ret->exit_code, took);
 }
 
 static void fill_background(const struct job *job, struct tool_result *ret)
