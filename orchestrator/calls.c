@@ -47,7 +47,8 @@ static void journal_settled(struct agent_record *agent, int64_t req,
 		    "total_cost:d",
 		    agent->name, req, u->fresh - before->fresh, u->cache_read - before->cache_read,
 		    u->cache_write - before->cache_write, u->output - before->output,
-		    u->cost - before->cost, (int)estimated, agent->run->budget.used.cost);
+		    run_cost(agent->run, u->cost - before->cost), (int)estimated,
+		    run_cost(agent->run, agent->run->budget.used.cost));
 }
 
 /* Books an attempt that ended without usage: nothing if no byte came, else what its bytes suggest.
@@ -112,7 +113,7 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	case BUDGET_OK:
 		journal_add(run->journal, has_limit(run), "call.reserved",
 			    "agent:s req:i tokens:i cost:d", agent->name, entry->req,
-			    call->reservation.tokens, call->reservation.cost);
+			    call->reservation.tokens, run_cost(run, call->reservation.cost));
 		release_when_durable(agent, entry);
 		return true;
 	case BUDGET_WAIT:

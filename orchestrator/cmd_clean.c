@@ -2,19 +2,61 @@
  * cmd_clean.c - `baton clean [RUN]...`: removes what ended runs left, and nothing that is not ours.
  *
  * A worktree goes only through baton-git, which first makes its state reachable from a ref (I7) and
- * keeps what it cannot save. The run's folder goes when all its worktrees are gone. Branches are
- * the user's to delete.
+ * keeps what it cannot save. The run's records (journal, report, transcripts) go when all its
+ * worktrees are gone or the user's own. Without a name that would be the history of all runs, so
+ * what goes is listed first and has to be agreed to. Branches are the user's to delete; saved states
+ * go if a branch holds the same.
  */
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/git_session.h"
+#include "orchestrator/project.h"
 #include "orchestrator/runs.h"
+
+struct cleaning {
+	struct git_session *git;
+	bool force, checkpoints, json;
+	struct json_object *removed, *kept; /* run ids; {"path", "reason"} */
+};
+
+static void say(const struct cleaning *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct cleaning *c, const char *fmt, ...)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	va_list ap;
+
+	if (c->json)
+		return;
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	command_say("%s\n", buf_str(&text));
+}
+
+static void keep(struct cleaning *c, const char *path, const char *reason)
+{
+	struct json_object *one = json_object_new_object();
+
+	json_set_str(one, "path", path);
+	json_set_str(one, "reason", reason);
+	json_object_array_add(c->kept, one);
+	say(c, "kept %s: %s", path, reason);
+}
+
+/* ---- one run ---- */
 
 /* Is anything of the agent left that may hold work or block later runs: checkout, private
  * repository, entry in the user's list of worktrees? */
@@ -28,98 +70,142 @@ static bool has_remains(const struct past_run *run, const struct past_agent *age
 	       (file_exists(agent->worktree) || file_exists(git_dir) || file_exists(entry));
 }
 
-/* 1 removed or nothing there, 0 kept. */
-static int clean_worktree(struct git_session *git, const struct past_run *run,
-			  const struct past_agent *agent, bool force)
+static bool clean_worktree(struct cleaning *c, const struct past_run *run,
+			   const struct past_agent *agent)
 {
 	AUTO_JSON struct json_object *entry = past_agent_entry(run, agent);
 	AUTO_JSON struct json_object *answer = NULL;
 	struct err err = ERR_INIT;
 
-	if (!has_remains(run, agent))
-		return 1;
-	json_set_bool(entry, "force", force);
-	if (git_session_call(git, "remove", entry, &answer, &err) < 0) {
-		printf("kept %s: %s\n", agent->worktree, err.message);
-		return 0;
+	if (agent->adopted && file_exists(agent->adopted)) {
+		say(c, "left %s: you adopted it, so it is yours", agent->adopted);
+		return true;
 	}
-	if (json_flag(answer, "removed", false)) {
-		printf("removed %s (its work is on %s)\n", agent->worktree, agent->branch);
-		return 1;
+	if (agent->adopted || !has_remains(run, agent))
+		return true;
+	json_set_bool(entry, "force", c->force);
+	if (git_session_call(c->git, "remove", entry, &answer, &err) < 0) {
+		keep(c, agent->worktree, err.message);
+		return false;
 	}
-	printf("kept %s: %s\n", agent->worktree, json_str(answer, "kept", "no reason given"));
-	return 0;
+	if (!json_flag(answer, "removed", false)) {
+		keep(c, agent->worktree, json_str(answer, "kept", "no reason given"));
+		return false;
+	}
+	if (json_flag(answer, "branch", false))
+		say(c, "removed %s (its work is on %s)", agent->worktree, agent->branch);
+	else
+		say(c, "removed %s", agent->worktree);
+	return true;
 }
 
-/* What dead runs left that no journal tells of: entries made just before a kill. */
-static int prune(struct git_session *git, const struct past_run *runs, size_t n, struct err *err)
+/* A state that no branch holds outlives the run's records, unless the user says otherwise. */
+static void clean_checkpoints(struct cleaning *c, const struct past_run *run,
+			      const struct past_agent *agent)
 {
-	AUTO_JSON struct json_object *request = json_object_new_object();
+	AUTO_JSON struct json_object *entry = past_agent_entry(run, agent);
 	AUTO_JSON struct json_object *answer = NULL;
-	struct json_object *alive = json_object_new_array();
+	struct err err = ERR_INIT;
 
-	for (size_t i = 0; i < n; i++) {
-		if (runs[i].alive)
-			json_object_array_add(alive, json_object_new_string(runs[i].id));
+	if (!agent->branch || !agent->base || !agent->worktree)
+		return;
+	json_set_bool(entry, "force", c->checkpoints);
+	if (git_session_call(c->git, "drop_pin", entry, &answer, &err) < 0) {
+		AUTO_FREE char *ref = mem_printf("refs/baton/%s/%s/ckpt", run->id, agent->name);
+		keep(c, ref, err.message);
+		return;
 	}
-	json_set(request, "runs", alive);
-	if (git_session_call(git, "prune", request, &answer, err) < 0)
+	const char *why = json_str(answer, "kept", NULL);
+	const char *ref = json_str(answer, "ref", "");
+	if (!why)
+		return;
+	AUTO_FREE char *reason = mem_printf("%s; 'git update-ref -d %s' drops it", why, ref);
+	keep(c, ref, reason);
+}
+
+/* The path comes out of a file: it is removed only where baton makes such folders, and links lead
+ * nowhere else. */
+static bool is_ours(const struct past_run *run)
+{
+	AUTO_FREE char *state = env_state_dir();
+	AUTO_FREE char *root = state ? file_join(state, "worktrees") : NULL;
+	AUTO_FREE char *real = realpath(run->worktrees, NULL);
+	AUTO_FREE char *real_root = root ? realpath(root, NULL) : NULL;
+
+	return real && real_root && strcmp(real, real_root) != 0 && file_lies_in(real_root, real) &&
+	       strcmp(file_base(real), run->id) == 0;
+}
+
+static int remove_folders(struct cleaning *c, const struct past_run *run, struct err *err)
+{
+	if (run->worktrees && file_exists(run->worktrees)) {
+		if (!is_ours(run)) {
+			keep(c, run->worktrees, "it does not lie in baton's folder of worktrees");
+			return 0;
+		}
+		if (file_remove_tree(run->worktrees, err) < 0)
+			return -1;
+	}
+	if (file_remove_tree(run->dir, err) < 0)
 		return -1;
-	struct json_object *kept = json_arr(answer, "kept");
-	for (size_t i = 0; i < json_len(kept); i++)
-		printf("kept %s: %s\n", json_str(json_at(kept, i), "path", "?"),
-		       json_str(json_at(kept, i), "reason", ""));
+	json_object_array_add(c->removed, json_object_new_string(run->id));
+	say(c, "removed run %s", run->id);
 	return 0;
 }
 
-static int clean_run(struct git_session *git, const struct past_run *run, bool force,
-		     struct err *err)
+static int clean_run(struct cleaning *c, const struct past_run *run, struct err *err)
 {
 	bool all = true;
 
 	if (run->alive) {
-		printf("run %s is running; left\n", run->id);
+		keep(c, run->id, "the run is at work");
 		return 0;
 	}
 	for (size_t i = 0; i < run->n_agents; i++)
-		all &= clean_worktree(git, run, &run->agents[i], force) == 1;
+		all &= clean_worktree(c, run, &run->agents[i]);
 	if (!all)
 		return 0;
-	if (run->worktrees && file_exists(run->worktrees) &&
-	    file_remove_tree(run->worktrees, err) < 0)
+	for (size_t i = 0; i < run->n_agents; i++)
+		clean_checkpoints(c, run, &run->agents[i]);
+	return remove_folders(c, run, err);
+}
+
+/* What dead runs left that no journal tells of: entries made just before a kill. */
+static int prune(struct cleaning *c, const struct past_run *runs, size_t n, struct err *err)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	AUTO_JSON struct json_object *answer = NULL;
+	struct json_object *known = json_object_new_array();
+
+	/* Runs that still have records were spoken of by then, or were not meant. */
+	for (size_t i = 0; i < n; i++) {
+		if (runs[i].alive || file_exists(runs[i].dir))
+			json_object_array_add(known, json_object_new_string(runs[i].id));
+	}
+	json_set(request, "runs", known);
+	if (git_session_call(c->git, "prune", request, &answer, err) < 0)
 		return -1;
-	if (file_remove_tree(run->dir, err) < 0)
-		return -1;
-	printf("removed run %s\n", run->id);
+	struct json_object *kept = json_arr(answer, "kept");
+	for (size_t i = 0; i < json_len(kept); i++)
+		keep(c, json_str(json_at(kept, i), "path", "?"),
+		     json_str(json_at(kept, i), "reason", ""));
 	return 0;
 }
 
-/* The run that a name or a unique prefix of one means, or -1 with err. */
-static long find_named(const struct past_run *runs, size_t n, const char *name, struct err *err)
-{
-	long found = -1;
+/* ---- which ---- */
 
-	for (size_t k = 0; k < n; k++) {
-		if (strcmp(runs[k].id, name) == 0)
-			return (long)k;
-		if (text_starts(runs[k].id, name))
-			found = found == -1 ? (long)k : -2;
-	}
-	if (found < 0)
-		return err_set(err, found == -2 ? ERR_USAGE : ERR_NOT_FOUND,
-			       "%s '%s'; see 'baton ls'",
-			       found == -2 ? "several runs start with" : "there is no run", name);
-	return found;
-}
-
-/* Marks what is to be cleaned: the named ones, or all. */
+/* Marks what is to be cleaned: the named ones, or all that ended. */
 static int choose(const struct settings *s, const struct past_run *runs, size_t n, bool *chosen,
 		  struct err *err)
 {
 	for (size_t k = 0; k < n; k++)
-		chosen[k] = settings_n_args(s) == 0;
+		chosen[k] = settings_n_args(s) == 0 && !runs[k].alive;
 	for (size_t i = 0; i < settings_n_args(s); i++) {
-		long k = find_named(runs, n, settings_arg(s, i), err);
+		const char *name = settings_arg(s, i);
+		if (!*name || strchr(name, '/'))
+			return err_set(err, ERR_USAGE, "'%s' is no RUN: clean removes whole runs",
+				       name);
+		long k = runs_pick(runs, n, name, err);
 		if (k < 0)
 			return -1;
 		chosen[k] = true;
@@ -127,26 +213,102 @@ static int choose(const struct settings *s, const struct past_run *runs, size_t 
 	return 0;
 }
 
-int cmd_clean(struct settings *s)
+static void print_plan(const struct past_run *runs, size_t n, const bool *chosen)
 {
-	struct past_run *runs;
-	struct git_session *git = NULL;
-	size_t n;
-	struct err err = ERR_INIT;
+	char stamp[CLOCK_STAMP_SIZE];
 
-	if (runs_list(s, &runs, &n, &err) < 0)
-		return command_fail(&err);
-	AUTO_FREE bool *chosen = mem_alloc(n + 1);
-	int rc = choose(s, runs, n, chosen, &err);
-	if (rc == 0 && n > 0)
-		rc = git_session_open(runs[n - 1].toplevel, &git, &err);
+	for (size_t i = 0; i < n; i++) {
+		size_t worktrees = 0;
+		if (!chosen[i])
+			continue;
+		for (size_t k = 0; k < runs[i].n_agents; k++) {
+			const struct past_agent *a = &runs[i].agents[k];
+			worktrees += !a->adopted && a->worktree && file_exists(a->worktree);
+		}
+		command_say("%s  %.16s  %-7s %-10s", runs[i].id,
+			    clock_stamp(runs[i].started_ms, stamp),
+			    runs[i].command ? runs[i].command : "?", runs[i].status);
+		if (worktrees)
+			command_say("  %zu worktree%s", worktrees, worktrees == 1 ? "" : "s");
+		putchar('\n');
+	}
+}
+
+/* All runs at once is much to lose: their reports and transcripts exist nowhere else. */
+static int agree(const struct settings *s, const struct past_run *runs, size_t n,
+		 const bool *chosen, struct err *err)
+{
+	size_t count = 0;
+	char answer[8] = "";
+
+	for (size_t i = 0; i < n; i++)
+		count += chosen[i];
+	if (settings_n_args(s) > 0 || settings_flag(s, OPT_YES) || count == 0)
+		return 0;
+	AUTO_FREE char *what =
+		count == 1 ? mem_strdup("this run") : mem_printf("these %zu runs", count);
+	bool ask = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !settings_flag(s, OPT_JSON);
+	if (!settings_flag(s, OPT_JSON))
+		print_plan(runs, n, chosen);
+	if (!ask)
+		return err_set(err, ERR_USAGE,
+			       "nothing was removed: 'baton clean --yes' removes journal, report, "
+			       "transcripts and worktrees of %s (branches stay), 'baton clean RUN' "
+			       "those of one",
+			       what);
+	printf("Remove journal, report, transcripts and worktrees of %s? Branches stay. [y/N] ",
+	       what);
+	fflush(stdout);
+	if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
+		return err_set(err, ERR_CANCELLED, "nothing was removed");
+	return 0;
+}
+
+static int clean_all(struct cleaning *c, const struct settings *s, const struct past_run *runs,
+		     size_t n, const bool *chosen, struct err *err)
+{
+	/* Not the folder that a run remembers: the repository may have moved since. */
+	AUTO_FREE char *top = project_above(settings_str(s, OPT_DIRECTORY));
+	int rc = git_session_open(top, &c->git, err);
+
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if (chosen[i])
-			rc = clean_run(git, &runs[i], settings_flag(s, OPT_FORCE), &err);
+			rc = clean_run(c, &runs[i], err);
 	}
-	if (rc == 0 && git && settings_n_args(s) == 0)
-		rc = prune(git, runs, n, &err);
-	git_session_close(git);
+	if (rc == 0 && settings_n_args(s) == 0)
+		rc = prune(c, runs, n, err);
+	git_session_close(c->git);
+	if (rc == 0 && json_len(c->removed) == 0 && json_len(c->kept) == 0)
+		say(c, "there is nothing to clean");
+	return rc;
+}
+
+int cmd_clean(struct settings *s)
+{
+	struct cleaning c = {.force = settings_flag(s, OPT_FORCE),
+			     .checkpoints = settings_flag(s, OPT_CHECKPOINTS),
+			     .json = settings_flag(s, OPT_JSON),
+			     .removed = json_object_new_array(),
+			     .kept = json_object_new_array()};
+	AUTO_JSON struct json_object *doc = json_object_new_object();
+	struct past_run *runs = NULL;
+	size_t n = 0;
+	struct err err = ERR_INIT;
+
+	json_set(doc, "removed", c.removed);
+	json_set(doc, "kept", c.kept);
+	int rc = runs_list(s, &runs, &n, &err);
+	AUTO_FREE bool *chosen = mem_alloc(n + 1);
+	if (rc == 0)
+		rc = choose(s, runs, n, chosen, &err);
+	if (rc == 0)
+		rc = agree(s, runs, n, chosen, &err);
+	if (rc == 0 && n > 0)
+		rc = clean_all(&c, s, runs, n, chosen, &err);
+	else if (rc == 0)
+		say(&c, "there is nothing to clean");
+	if (c.json && rc == 0)
+		command_print_json(doc);
 	runs_free(runs, n);
 	return rc < 0 ? command_fail(&err) : EXIT_OK;
 }

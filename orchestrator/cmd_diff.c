@@ -31,7 +31,7 @@ static void print_patch(struct json_object *answer, const char *key)
 	fwrite(buf_str(&clean), 1, clean.len, stdout);
 }
 
-/* A worktree that is there may hold more than its branch. */
+/* A worktree that is there may hold more than its branch, unless it is the user's by now. */
 static int ask_worktree(struct git_session *git, struct json_object *entry,
 			struct json_object **ret, struct err *err)
 {
@@ -70,12 +70,10 @@ static void print_stat(struct json_object *answer)
 
 static void print_answer(struct json_object *answer, bool json)
 {
-	AUTO_BUF struct buf out = BUF_INIT;
 	struct json_object *files = json_arr(answer, "files");
 
 	if (json) {
-		json_write_pretty(&out, answer);
-		fwrite(out.data, 1, out.len, stdout);
+		command_print_json(answer);
 		return;
 	}
 	print_stat(answer);
@@ -93,7 +91,7 @@ static int print_diff(const struct past_run *run, const struct past_agent *agent
 
 	if (git_session_open(run->toplevel, &git, err) < 0)
 		return -1;
-	int rc = agent->worktree && file_exists(agent->worktree)
+	int rc = agent->worktree && !agent->adopted && file_exists(agent->worktree)
 			 ? ask_worktree(git, entry, &answer, err)
 			 : ask_branch(git, agent, &answer, err);
 	git_session_close(git);

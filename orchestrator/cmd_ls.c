@@ -13,7 +13,6 @@
 static void print_json(const struct past_run *runs, size_t n)
 {
 	AUTO_JSON struct json_object *list = json_object_new_array();
-	AUTO_BUF struct buf out = BUF_INIT;
 	char stamp[CLOCK_STAMP_SIZE];
 
 	for (size_t i = 0; i < n; i++) {
@@ -23,26 +22,33 @@ static void print_json(const struct past_run *runs, size_t n)
 		json_set_str(entry, "status", runs[i].status);
 		json_set_str(entry, "started", clock_stamp(runs[i].started_ms, stamp));
 		json_set_i64(entry, "agents", (int64_t)runs[i].n_agents);
-		json_set_double(entry, "cost", runs[i].cost);
+		if (runs[i].cost_known)
+			json_set_double(entry, "cost", runs[i].cost);
+		struct json_object *adopted = past_run_adopted(&runs[i]);
+		if (adopted)
+			json_set(entry, "adopted", adopted);
 		json_set_str(entry, "task", runs[i].task);
 		json_object_array_add(list, entry);
 	}
-	json_write_pretty(&out, list);
-	fwrite(out.data, 1, out.len, stdout);
+	command_print_json(list);
 }
 
 static void print_run(const struct past_run *run)
 {
+	AUTO_JSON struct json_object *adopted = past_run_adopted(run);
 	AUTO_BUF struct buf task = BUF_INIT;
-	char stamp[CLOCK_STAMP_SIZE];
+	char stamp[CLOCK_STAMP_SIZE], cost[32] = "";
 	const char *text = run->task && *run->task ? run->task : run->command ? run->command : "";
 
 	text_printable(&task, text, strlen(text), true);
 	buf_truncate(&task, text_floor(task.data, task.len, MIN(task.len, (size_t)60)));
 	clock_stamp(run->started_ms, stamp);
-	printf("%-12s %.16s  %-7s %-10s %3zu agents  %8.4f USD  %s\n", run->id, stamp,
-	       run->command ? run->command : "?", run->status, run->n_agents, run->cost,
-	       buf_str(&task));
+	if (run->cost_known)
+		snprintf(cost, sizeof(cost), "%.4f USD", run->cost);
+	command_say("%-12s %.16s  %-7s %-10s %3zu agent%s  %12s  %s%s\n", run->id, stamp,
+		    run->command ? run->command : "?", run->status, run->n_agents,
+		    run->n_agents == 1 ? " " : "s", cost, buf_str(&task),
+		    adopted ? "  (adopted)" : "");
 }
 
 int cmd_ls(struct settings *s)

@@ -9,17 +9,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "orchestrator/outcome.h"
+#include "orchestrator/launch.h"
 #include "orchestrator/review/review.h"
 #include "orchestrator/run.h"
-#include "orchestrator/run_open.h"
-#include "orchestrator/warden.h"
+#include "orchestrator/user_file.h"
 
 #define RANGE_MAX_BYTES	   (16 << 20)
 #define SHARD_LEAST_TOKENS 400
@@ -305,29 +303,13 @@ static void review_end(struct review *review)
 	git_client_call(review->run->git_client, "remove_view", request, on_view_removed, review);
 }
 
-/* Into a device or a pipe (/dev/stdout) it is written; a link keeps being one; else it is replaced
- * whole. */
-static int write_user_file(const char *path, const struct buf *text, struct err *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0)
-			return err_sys(err, "cannot open '%s'", path);
-		return file_write_all(fd, text->data, text->len, err);
-	}
-	AUTO_FREE char *real = realpath(path, NULL);
-	return file_write_atomic(AT_FDCWD, real ? real : path, text->data, text->len, 0644, err);
-}
-
 /* A file that the user asked for and does not get is a failure: whoever reads it would take its
  * absence for a clean review. */
 static void write_extra(struct run *run, const char *path, const struct buf *text)
 {
 	struct err err = ERR_INIT;
 
-	if (path && write_user_file(path, text, &err) < 0)
+	if (path && user_file_write(path, text, &err) < 0)
 		run_output_failed(run, &err);
 }
 
@@ -388,16 +370,6 @@ static int review_spec(struct settings *s, char **ret, struct err *err)
 	return 0;
 }
 
-static int review_body(void *arg)
-{
-	struct run *run = arg;
-	int status = run_main(run);
-
-	outcome_print(run);
-	run_free(run);
-	return status;
-}
-
 static void review_release(struct review *review)
 {
 	for (size_t i = 0; i < review->n_lost; i++)
@@ -411,19 +383,28 @@ static void review_release(struct review *review)
 	json_object_put(review->verdict_schema);
 }
 
+/* Before anything is paid for: a review whose outcome cannot be written is of no use. */
+static int check_outputs(const struct settings *s, struct err *err)
+{
+	const char *sarif = settings_str(s, OPT_SARIF), *output = settings_str(s, OPT_OUTPUT);
+
+	if (sarif && user_file_check("--sarif", sarif, err) < 0)
+		return -1;
+	return output ? user_file_check("--output", output, err) : 0;
+}
+
 int cmd_review(struct settings *s)
 {
 	struct review review = {.phase = PHASE_RANGE};
 	struct err err = ERR_INIT;
 
-	if (review_spec(s, &review.spec, &err) < 0)
+	if (check_outputs(s, &err) < 0 || review_spec(s, &review.spec, &err) < 0)
 		return command_fail(&err);
 	if (json_parse(verdict_schema, strlen(verdict_schema), &review.verdict_schema, &err) < 0)
 		return command_fail(&err);
 	struct run *run = run_new(s, &review_driver, &review);
-	int status =
-		run_open_model(run, &err) < 0 ? command_fail(&err) : warden_run(review_body, run);
-	run_free(run);
+	run->task = review.spec;
+	int status = run_launch(run);
 	review_release(&review);
 	return status;
 }

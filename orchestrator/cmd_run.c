@@ -10,10 +10,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/agent_start.h"
-#include "orchestrator/outcome.h"
+#include "orchestrator/launch.h"
 #include "orchestrator/run.h"
-#include "orchestrator/run_open.h"
-#include "orchestrator/warden.h"
 
 #define TASK_MAX (4 << 20)
 
@@ -23,8 +21,6 @@ static int read_task(struct settings *s, char **ret, struct err *err)
 	const char *file = settings_str(s, OPT_FILE);
 	struct buf text = BUF_INIT_MAX(TASK_MAX);
 
-	if (settings_n_args(s) > 1)
-		return err_set(err, ERR_USAGE, "run takes one TASK; put it in quotes");
 	if (file && settings_n_args(s) == 1)
 		return err_set(err, ERR_USAGE, "give TASK or --file, not both");
 	if (!file && settings_n_args(s) == 0)
@@ -164,16 +160,6 @@ static const struct run_driver run_driver = {
 	.agent_done = run_agent_done,
 };
 
-static int run_body(void *arg)
-{
-	struct run *run = arg;
-	int status = run_main(run);
-
-	outcome_print(run);
-	run_free(run);
-	return status;
-}
-
 int cmd_run(struct settings *s)
 {
 	AUTO_FREE char *task = NULL;
@@ -183,7 +169,5 @@ int cmd_run(struct settings *s)
 		return command_fail(&err);
 	struct run *run = run_new(s, &run_driver, NULL);
 	run->task = task;
-	int status = run_open_model(run, &err) < 0 ? command_fail(&err) : warden_run(run_body, run);
-	run_free(run);
-	return status;
+	return run_launch(run);
 }

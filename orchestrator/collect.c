@@ -27,7 +27,8 @@ static void collect_done(struct agent_record *agent)
 		    "output:i cost:d",
 		    agent->name, agent->status, agent->branch, agent->merged_tip, agent->kept,
 		    agent->rounds, agent->usage.fresh, agent->usage.cache_read,
-		    agent->usage.cache_write, agent->usage.output, agent->usage.cost);
+		    agent->usage.cache_write, agent->usage.output,
+		    run_cost(run, agent->usage.cost));
 	run->driver->agent_done(run, agent, run->driver_arg);
 	agents_pump(run);
 }

@@ -11,6 +11,7 @@
  */
 #include "orchestrator/command.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,17 +19,23 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#define ARGS_ANY 10000
+
 static const struct command commands[] = {
 	{.name = "run",
 	 .args = "TASK",
 	 .summary = "one agent works on TASK in a worktree of its own",
+	 .more = "TASK is one argument; '-' reads it from standard input, --file from a file.",
 	 .scope = SCOPE_RUN,
+	 .max_args = 1,
 	 .project = true,
 	 .run = cmd_run},
 	{.name = "review",
 	 .args = "[RANGE]",
 	 .summary = "parallel code review of a range or of changes",
+	 .more = "RANGE is A..B, A...B or one revision (that commit); without it HEAD's commit.",
 	 .scope = SCOPE_REVIEW,
+	 .max_args = 1,
 	 .project = true,
 	 .run = cmd_review},
 	{.name = "ls",
@@ -37,34 +44,40 @@ static const struct command commands[] = {
 	 .scope = SCOPE_OTHER,
 	 .run = cmd_ls},
 	{.name = "show",
-	 .args = "RUN[/AGENT]",
+	 .args = "[RUN[/AGENT]]",
 	 .summary = "report, agents, tokens and money of a run",
 	 .scope = SCOPE_OTHER,
+	 .max_args = 1,
 	 .run = cmd_show},
 	{.name = "diff",
-	 .args = "RUN/AGENT",
+	 .args = "[RUN[/AGENT]]",
 	 .summary = "what an agent changed",
 	 .scope = SCOPE_OTHER,
+	 .max_args = 1,
 	 .run = cmd_diff},
 	{.name = "stop",
 	 .args = "RUN",
 	 .summary = "end a run in good order, its work kept",
 	 .scope = SCOPE_OTHER,
+	 .max_args = 1,
 	 .run = cmd_stop},
 	{.name = "adopt",
-	 .args = "RUN/AGENT [DIR]",
+	 .args = "RUN[/AGENT] [DIR]",
 	 .summary = "turn a kept worktree into an ordinary one of yours",
 	 .scope = SCOPE_OTHER,
+	 .max_args = 2,
 	 .run = cmd_adopt},
 	{.name = "clean",
 	 .args = "[RUN]...",
 	 .summary = "remove worktrees and folders of ended runs",
 	 .scope = SCOPE_CLEAN,
+	 .max_args = ARGS_ANY,
 	 .run = cmd_clean},
 	{.name = "rehearse",
 	 .args = "FILE",
 	 .summary = "serve a scripted model on a loopback port",
 	 .scope = SCOPE_REHEARSE,
+	 .max_args = 1,
 	 .run = cmd_rehearse},
 	{.name = "config",
 	 .args = "",
@@ -76,6 +89,7 @@ static const struct command commands[] = {
 	 .args = "[FILE]",
 	 .summary = "let a project file's commands run, as it stands now",
 	 .scope = SCOPE_OTHER,
+	 .max_args = 1,
 	 .run = cmd_trust},
 	{.name = "doctor",
 	 .args = "",
@@ -109,9 +123,22 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-/* The one place where an error of a command becomes text and an exit status. Made printable, as it
- * may hold a file's name or a line of a configuration (I12). What the user can put right by another
- * command line or configuration is 2, so that scripts can tell it from work that failed. */
+/* What the user can put right by another command line or configuration is 2, so that scripts can tell
+ * it from work that failed. */
+enum exit_status command_status(const struct err *err)
+{
+	switch (err->code) {
+	case ERR_USAGE:
+	case ERR_NOT_FOUND:
+	case ERR_EXISTS:
+	case ERR_UNSUPPORTED: return EXIT_USAGE;
+	case ERR_CANCELLED: return EXIT_INTERRUPTED;
+	default: return EXIT_FAILED;
+	}
+}
+
+/* The one place where an error of a command becomes text. Made printable, as it may hold a file's name
+ * or a line of a configuration (I12). */
 int command_fail(const struct err *err)
 {
 	struct buf out = BUF_INIT;
@@ -121,12 +148,26 @@ int command_fail(const struct err *err)
 	buf_addc(&out, '\n');
 	fputs(buf_str(&out), stderr);
 	buf_release(&out);
-	switch (err->code) {
-	case ERR_USAGE:
-	case ERR_NOT_FOUND:
-	case ERR_EXISTS:
-	case ERR_UNSUPPORTED: return EXIT_USAGE;
-	case ERR_CANCELLED: return EXIT_INTERRUPTED;
-	default: return EXIT_FAILED;
-	}
+	return command_status(err);
+}
+
+void command_say(const char *fmt, ...)
+{
+	AUTO_BUF struct buf raw = BUF_INIT;
+	AUTO_BUF struct buf clean = BUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&raw, fmt, ap);
+	va_end(ap);
+	text_printable(&clean, buf_str(&raw), raw.len, false);
+	fwrite(buf_str(&clean), 1, clean.len, stdout);
+}
+
+void command_print_json(struct json_object *doc)
+{
+	AUTO_BUF struct buf out = BUF_INIT;
+
+	json_write_pretty(&out, doc);
+	fwrite(out.data, 1, out.len, stdout);
 }

@@ -23,7 +23,9 @@ struct command {
 	const char *name;
 	const char *args; /* "TASK" */
 	const char *summary;
+	const char *more; /* for --help: what arguments mean; NULL: goes without saying */
 	enum option_scope scope;
+	unsigned max_args;
 	bool project; /* reads the project's configuration */
 	bool hidden;
 	/* settings is NULL for commands with raw = true (they get argc, argv themselves). */
@@ -33,8 +35,15 @@ struct command {
 const struct command *command_table(size_t *ret_count);
 const struct command *command_find(const char *name);
 
+/* The one mapping of failures to exit statuses. */
+enum exit_status command_status(const struct err *err);
 /* Prints "baton: message" to stderr (printable) and returns the exit status that fits err->code. */
 int command_fail(const struct err *err);
+
+/* Text of models, names of files and paths on stdout: no control characters reach a terminal (I12).
+ */
+void command_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void command_print_json(struct json_object *doc);
 
 int cmd_run(struct settings *s);
 int cmd_review(struct settings *s);

@@ -6,6 +6,7 @@
  */
 #include "orchestrator/journal.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -61,7 +62,6 @@ static void add_value(struct buf *out, char kind, va_list *ap)
 {
 	switch (kind) {
 	case 'i': buf_addf(out, "%lld", (long long)va_arg(*ap, int64_t)); break;
-	case 'd': buf_addf(out, "%.6f", va_arg(*ap, double)); break;
 	case 'b': buf_adds(out, va_arg(*ap, int) ? "true" : "false"); break;
 	case 'j': json_write(out, va_arg(*ap, struct json_object *)); break;
 	}
@@ -73,11 +73,14 @@ static const char *add_field(struct buf *out, const char *fmt, va_list *ap)
 	const char *colon = strchr(fmt, ':');
 	char kind = colon[1];
 	const char *text = kind == 's' ? va_arg(*ap, const char *) : NULL;
+	double number = kind == 'd' ? va_arg(*ap, double) : 0;
 
-	if (kind != 's' || text) {
+	if ((kind != 's' || text) && !isnan(number)) {
 		buf_addf(out, ",\"%.*s\":", (int)(colon - fmt), fmt);
 		if (kind == 's')
 			json_write_cstr(out, text);
+		else if (kind == 'd')
+			buf_addf(out, "%.6f", number);
 		else
 			add_value(out, kind, ap);
 	}

@@ -4,6 +4,7 @@
  * Only this function exits. `baton agent` and `baton view` are the same program in the role of a
  * child; they are looked up first, since their start-up time counts.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,12 +60,37 @@ static int print_help(const struct command *command)
 {
 	struct buf out = BUF_INIT;
 
-	printf("usage: baton %s [OPTIONS] %s\n\n%s\n\n", command->name, command->args,
-	       command->summary);
+	printf("usage: baton %s [OPTIONS]%s%s\n\n%s\n\n", command->name, *command->args ? " " : "",
+	       command->args, command->summary);
+	if (command->more)
+		printf("%s\n\n", command->more);
 	settings_print_options(command->scope, &out);
 	fwrite(out.data, 1, out.len, stdout);
 	buf_release(&out);
 	return EXIT_OK;
+}
+
+/* What holds for every command: the folder is there, and no word is left over. */
+static int check_words(const struct command *command, const struct settings *settings,
+		       struct err *err)
+{
+	const char *dir = settings_str(settings, OPT_DIRECTORY);
+
+	if (dir) {
+		AUTO_FD int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0) {
+			err_sys(err, "cannot enter '%s'", dir);
+			err->code = ERR_USAGE;
+			return -1;
+		}
+	}
+	if (settings_n_args(settings) <= command->max_args)
+		return 0;
+	if (strcmp(command->name, "run") == 0)
+		return err_set(err, ERR_USAGE, "run takes one TASK; put it in quotes");
+	return err_set(err, ERR_USAGE, "'%s' is one argument too many: baton %s%s%s",
+		       settings_arg(settings, command->max_args), command->name,
+		       *command->args ? " " : "", command->args);
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
@@ -79,15 +105,15 @@ static int run_command(const struct command *command, int argc, char **argv)
 		err_prefix(&err, "%s", command->name);
 		return command_fail(&err);
 	}
-	const char *dir = settings_str(settings, OPT_DIRECTORY);
-	if (dir && !file_is_dir(dir)) {
-		err_set(&err, ERR_USAGE, "there is no folder '%s'", dir);
-		settings_free(settings);
-		return command_fail(&err);
-	}
 	if (settings_flag(settings, OPT_VERBOSE))
 		log_be_verbose();
-	int status = settings_wants_help(settings) ? print_help(command) : command->run(settings);
+	int status;
+	if (settings_wants_help(settings))
+		status = print_help(command);
+	else if (check_words(command, settings, &err) < 0)
+		status = command_fail(&err);
+	else
+		status = command->run(settings);
 	settings_free(settings);
 	return status;
 }
@@ -104,12 +130,17 @@ int main(int argc, char **argv)
 		return command->run_raw(argc - 2, argv + 2);
 	if (command)
 		return run_command(command, argc - 2, argv + 2);
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		puts("baton " BATON_VERSION);
 		return EXIT_OK;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    strcmp(argv[1], "help") == 0) {
+		command = argc > 2 ? command_find(argv[2]) : NULL;
+		if (command && !command->hidden)
+			return print_help(command);
+		if (argc > 2)
+			return unknown_command(argv[2]);
 		print_usage(stdout);
 		return EXIT_OK;
 	}

@@ -12,7 +12,7 @@
  *   min, max  for numbers; max 0: none
  */
 #define OPTION_TABLE(OPTION)                                                                       \
-	OPTION(DIRECTORY, "directory", PATH, SCOPE_ALL, CFG_CLI, 0, 0, "", "DIR",                  \
+	OPTION(DIRECTORY, "directory", PATH, SCOPE_REPLY, CFG_CLI, 0, 0, "", "DIR",                \
 	       "work on the repository that holds DIR (short: -C)")                                \
 	OPTION(MODEL, "model", STRING, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "PROVIDER/NAME",         \
 	       "the model; rehearsal:FILE plays a scenario")                                       \
@@ -92,12 +92,22 @@
 	       "keep the worktree after a successful run")                                         \
 	OPTION(FORCE, "force", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",                           \
 	       "also worktrees with a merge or rebase in progress")                                \
-	OPTION(PORT, "port", COUNT, SCOPE_REHEARSE, CFG_CLI, 0, 65535, "0", "N",                   \
+	OPTION(YES, "yes", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",                               \
+	       "remove all ended runs without asking")                                             \
+	OPTION(CHECKPOINTS, "checkpoints", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",               \
+	       "also saved states (refs/baton/RUN) that no branch holds")                          \
+	OPTION(CHECK, "check", FLAG, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "",                        \
+	       "only read the scenario and report mistakes")                                       \
+	OPTION(LOG, "log", PATH, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "FILE",                        \
+	       "append each request and decision to FILE as JSON Lines")                           \
+	OPTION(LOG_BODIES, "log-bodies", FLAG, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "",              \
+	       "with the whole bodies of requests")                                                \
+	OPTION(PORT, "port", COUNT, SCOPE_REHEARSE, CFG_CLI, 0, 65535, "", "N",                    \
 	       "port of the rehearsal server (default: any free one)")                             \
-	OPTION(JSON, "json", FLAG, SCOPE_ALL, CFG_CLI, 0, 0, "", "", "machine-readable output")    \
-	OPTION(PLAIN, "plain", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                             \
+	OPTION(JSON, "json", FLAG, SCOPE_REPLY, CFG_CLI, 0, 0, "", "", "machine-readable output")  \
+	OPTION(PLAIN, "plain", FLAG, SCOPE_WORK, CFG_ANY, 0, 0, "", "",                            \
 	       "plain lines, no live view")                                                        \
-	OPTION(QUIET, "quiet", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                             \
+	OPTION(QUIET, "quiet", FLAG, SCOPE_WORK, CFG_ANY, 0, 0, "", "",                            \
 	       "only the result (short: -q)")                                                      \
 	OPTION(VERBOSE, "verbose", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                         \
 	       "diagnostics of all processes on stderr (short: -v)")

@@ -265,17 +265,19 @@ void outcome_write(struct run *run)
 		    "run:s status:s exit_status:i reason:s report:s duration_ms:i usage:j cost:d",
 		    run->id, run_status_name(run), (int64_t)run->exit_status, run->stop_reason,
 		    path, clock_mono_ms() - run->started_ms, json_obj(doc, "usage"),
-		    run->budget.used.cost);
+		    run_cost(run, run->budget.used.cost));
 	buf_release(&text);
 }
 
 void outcome_print(const struct run *run)
 {
-	struct buf out = BUF_INIT;
+	AUTO_BUF struct buf text = BUF_INIT;
+	AUTO_BUF struct buf out = BUF_INIT;
 
 	if (!run->journal || settings_flag(run->settings, OPT_JSON))
 		return;
-	report_markdown(run, &out);
+	report_markdown(run, &text);
+	markdown_plain(&out, buf_str(&text));
 	for (size_t i = 0; i < run->agents.count; i++) {
 		const struct agent_record *agent = run->agents.list[i];
 		if (agent->merged_tip && json_len(json_arr(agent->changes, "commits")) > 0)
@@ -284,5 +286,4 @@ void outcome_print(const struct run *run)
 	buf_addf(&out, "Report: %s/report.md\n", run->dir);
 	fwrite(out.data, 1, out.len, stdout);
 	fflush(stdout);
-	buf_release(&out);
 }

@@ -32,9 +32,9 @@ static const char *directory_option(int argc, char **argv)
 	return dir;
 }
 
-char *project_find(int argc, char **argv)
+char *project_above(const char *from)
 {
-	char *dir = realpath(directory_option(argc, argv), NULL);
+	char *dir = realpath(from ? from : ".", NULL);
 
 	while (dir) {
 		AUTO_FREE char *dot_git = file_join(dir, ".git");
@@ -45,6 +45,11 @@ char *project_find(int argc, char **argv)
 		dir = up;
 	}
 	return NULL;
+}
+
+char *project_find(int argc, char **argv)
+{
+	return project_above(directory_option(argc, argv));
 }
 
 /* "gitdir: PATH\n" of a `.git` file, made absolute; NULL if it is none. */
@@ -91,8 +96,7 @@ char *project_baton_dir(const char *toplevel)
 	return real ? file_join(real, "baton") : NULL;
 }
 
-/* The first executable `git` of PATH, else the usual place. Caller frees. */
-static char *find_git(void)
+char *project_git(void)
 {
 	const char *path = env_get("PATH");
 
@@ -110,7 +114,7 @@ static char *find_git(void)
 
 char *project_git_start(const char *repository)
 {
-	AUTO_FREE char *git = find_git();
+	AUTO_FREE char *git = project_git();
 	struct buf doc = BUF_INIT;
 
 	buf_adds(&doc, "{\"repository\":");

@@ -7,11 +7,15 @@
 /* The nearest folder at or above -C DIR (looked up in argv) or the working folder that holds
  * `.git`; NULL if there is none. Caller frees. */
 char *project_find(int argc, char **argv);
+/* The same from a folder; NULL: the working folder. */
+char *project_above(const char *dir);
 
 /* The <git common dir>/baton folder of that checkout, following a linked worktree's `.git` file;
  * NULL if there is none. Caller frees. */
 char *project_baton_dir(const char *toplevel);
 
+/* The git program that PATH names first, else the usual place. Caller frees. */
+char *project_git(void);
 /* baton-git's start document, with the git program that PATH names; repository may be NULL
  * (discover will name it). Caller frees. */
 char *project_git_start(const char *repository);

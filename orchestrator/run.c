@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,6 +40,11 @@ char *run_path(const struct run *run, const char *fmt, ...)
 	char *path = file_join(run->dir, tail);
 	free(tail);
 	return path;
+}
+
+double run_cost(const struct run *run, double cost)
+{
+	return run->model && run->model->price.known ? cost : NAN;
 }
 
 const char *run_status_name(const struct run *run)
@@ -84,15 +90,9 @@ void run_stop(struct run *run, enum exit_status status, const char *reason)
 
 void run_fail(struct run *run, const struct err *err)
 {
-	enum exit_status status = err->code == ERR_USAGE || err->code == ERR_NOT_FOUND ||
-						  err->code == ERR_UNSUPPORTED ||
-						  err->code == ERR_EXISTS
-					  ? EXIT_USAGE
-					  : EXIT_FAILED;
-
 	if (!run->journal)
 		command_fail(err);
-	run_stop(run, status, err->message);
+	run_stop(run, command_status(err), err->message);
 }
 
 void run_output_failed(struct run *run, const struct err *err)

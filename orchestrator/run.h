@@ -58,7 +58,7 @@ struct run {
 	struct settings *settings;
 	const struct run_driver *driver;
 	void *driver_arg;
-	const char *task; /* the user's words; "" for review */
+	const char *task; /* the user's words; for review what is reviewed */
 
 	char id[32];			  /* "261130-k7x2" */
 	struct json_object *repository;	  /* answer of discover */
@@ -132,6 +132,8 @@ void run_output_failed(struct run *run, const struct err *err);
 
 /* A path below the run's folder; caller frees. */
 char *run_path(const struct run *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For the journal: NAN, which it leaves out, where the model has no known prices. */
+double run_cost(const struct run *run, double cost);
 const char *run_status_name(const struct run *run); /* succeeded, failed, stopped, budget */
 
 #endif

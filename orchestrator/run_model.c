@@ -150,6 +150,46 @@ int run_role_model(const struct run *run, const char *full_name, struct model **
 	return -1;
 }
 
+struct model_names {
+	char *list[512];
+	size_t n;
+};
+
+static void add_model(const char *full_name, void *arg)
+{
+	struct model_names *names = arg;
+
+	if (names->n < ARRAY_SIZE(names->list))
+		names->list[names->n++] = mem_strdup(full_name);
+}
+
+/* A misspelt name looks like a model that nobody has heard of: following the advice to give its
+ * window would send the mistake to the provider. */
+static int unknown_window(const struct run *run, struct err *err)
+{
+	AUTO_FREE char *full = mem_printf("%s/%s", run->provider, run->model_name);
+	struct model_names names = {.n = 0};
+
+	model_each(add_model, &names);
+	json_object_object_foreach (settings_models(run->settings), name, fields) {
+		(void)fields;
+		add_model(name, &names);
+	}
+	const char *near = text_nearest(full, (const char *const *)names.list, names.n);
+	if (near)
+		err_set(err, ERR_USAGE,
+			"the model '%s' is not known; did you mean '%s'? If not, give its context "
+			"window with --window TOKENS",
+			full, near);
+	else
+		err_set(err, ERR_USAGE,
+			"the context window of '%s' is not known: give it with --window TOKENS",
+			full);
+	for (size_t i = 0; i < names.n; i++)
+		free(names.list[i]);
+	return -1;
+}
+
 static int check_window(struct run *run, struct err *err)
 {
 	apply_window(run, run->model);
@@ -157,9 +197,7 @@ static int check_window(struct run *run, struct err *err)
 		run->model->window = 200000;
 	if (run->model->window)
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "the context window of '%s/%s' is not known: give it with --window TOKENS",
-		       run->provider, run->model_name);
+	return unknown_window(run, err);
 }
 
 static int check_price(struct run *run, struct err *err)

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,13 +89,73 @@ static int fold(struct json_object *r, int64_t offset, void *arg)
 		run->ended_ms = clock_parse_stamp(json_str(r, "t", ""));
 		replace(&run->status, json_str(r, "status", NULL));
 		replace(&run->reason, json_str(r, "reason", NULL));
+		run->cost_known = json_has(r, "cost");
 		run->cost = json_double(r, "cost", 0);
 	} else if (strcmp(type, "call.settled") == 0) {
+		run->cost_known |= json_has(r, "total_cost");
 		run->cost = json_double(r, "total_cost", run->cost);
 	} else if (text_starts(type, "agent.") || text_starts(type, "worktree.")) {
 		fold_agent(run, type, r);
 	}
 	return 0;
+}
+
+/* ---- worktrees that the user took over ---- */
+
+static char *note_path(const struct past_run *run, const struct past_agent *agent)
+{
+	return mem_printf("%s/agents/%s/adopted", run->dir, agent->name);
+}
+
+/* One line of a small file; NULL if it is not there or empty. Caller frees. */
+static char *first_line(const char *dir, const char *name)
+{
+	AUTO_FREE char *path = file_join(dir, name);
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (file_read(AT_FDCWD, path, PATH_MAX + 16, &text, NULL) < 0)
+		return NULL;
+	buf_truncate(&text, strcspn(buf_str(&text), "\n"));
+	return text.len ? buf_take(&text) : NULL;
+}
+
+/* The entry tells best where it is now: git moves it with the worktree. It lost our mark and got a
+ * branch when it was adopted (worktrees/adopt.c). The note is for the time after the user removed
+ * it. */
+static char *find_adopted(const struct past_run *run, const struct past_agent *agent)
+{
+	AUTO_FREE char *entry =
+		mem_printf("%s/../../../worktrees/baton+%s+%s", run->dir, run->id, agent->name);
+	AUTO_FREE char *mark = file_join(entry, "baton");
+	AUTO_FREE char *head = first_line(entry, "HEAD");
+	AUTO_FREE char *gitdir = first_line(entry, "gitdir");
+
+	if (head && gitdir && text_starts(head, "ref: refs/heads/") && !file_exists(mark))
+		return file_dir(gitdir);
+	AUTO_FREE char *note = note_path(run, agent);
+	return first_line("/", note);
+}
+
+int past_agent_adopted(const struct past_run *run, const struct past_agent *agent, const char *path,
+		       struct err *err)
+{
+	AUTO_FREE char *note = note_path(run, agent);
+	AUTO_FREE char *line = mem_printf("%s\n", path);
+
+	return file_write_atomic(AT_FDCWD, note, line, strlen(line), 0600, err);
+}
+
+struct json_object *past_run_adopted(const struct past_run *run)
+{
+	struct json_object *doc = NULL;
+
+	for (size_t i = 0; i < run->n_agents; i++) {
+		if (!run->agents[i].adopted)
+			continue;
+		doc = doc ? doc : json_object_new_object();
+		json_set_str(doc, run->agents[i].name, run->agents[i].adopted);
+	}
+	return doc;
 }
 
 /* The lock is the truth; pids only inform. */
@@ -129,6 +190,8 @@ static void run_read(struct past_run *run, const char *runs_dir, const char *id)
 	jsonl_read(journal, 0, LINE_MAX_BYTES, fold, run, &stats, NULL);
 	run->bad_lines = stats.bad_lines;
 	run->alive = is_alive(run->dir);
+	for (size_t i = 0; !run->alive && i < run->n_agents; i++)
+		run->agents[i].adopted = find_adopted(run, &run->agents[i]);
 	if (!run->status)
 		run->status = mem_strdup(run->alive ? "running" : "cut off");
 }
@@ -143,7 +206,7 @@ void run_release(struct past_run *run)
 	for (size_t i = 0; i < run->n_agents; i++) {
 		struct past_agent *a = &run->agents[i];
 		char *own[] = {a->name, a->role,     a->status, a->reason, a->branch,
-			       a->base, a->worktree, a->commit, a->kept};
+			       a->base, a->worktree, a->commit, a->kept,   a->adopted};
 		for (size_t k = 0; k < ARRAY_SIZE(own); k++)
 			free(own[k]);
 	}
@@ -162,8 +225,7 @@ void runs_free(struct past_run *runs, size_t count)
 static char *find_runs_dir(const struct settings *s, struct err *err)
 {
 	const char *dir = settings_str(s, OPT_DIRECTORY);
-	char *argv[] = {(char *)"-C", (char *)(dir ? dir : "."), NULL};
-	AUTO_FREE char *top = project_find(2, argv);
+	AUTO_FREE char *top = project_above(dir);
 	AUTO_FREE char *baton = top ? project_baton_dir(top) : NULL;
 
 	if (!baton) {
@@ -205,8 +267,20 @@ int runs_list(const struct settings *s, struct past_run **ret, size_t *ret_count
 	return 0;
 }
 
-/* Index of the run that `name` (up to a slash) means, or -1 with err. */
-static long pick_run(const struct past_run *runs, size_t n, const char *name, struct err *err)
+static int no_such_run(const struct past_run *runs, size_t n, const char *name, struct err *err)
+{
+	AUTO_FREE const char **ids = mem_array(NULL, n + 1, sizeof(*ids));
+
+	for (size_t i = 0; i < n; i++)
+		ids[i] = runs[i].id;
+	const char *near = text_nearest(name, ids, n);
+	if (near)
+		return err_set(err, ERR_NOT_FOUND, "there is no run '%s'; did you mean '%s'?", name,
+			       near);
+	return err_set(err, ERR_NOT_FOUND, "there is no run '%s'; see 'baton ls'", name);
+}
+
+long runs_pick(const struct past_run *runs, size_t n, const char *name, struct err *err)
 {
 	size_t len = name ? strcspn(name, "/") : 0;
 	AUTO_BUF struct buf names = BUF_INIT;
@@ -229,8 +303,8 @@ static long pick_run(const struct past_run *runs, size_t n, const char *name, st
 	if (found == -2)
 		return err_set(err, ERR_USAGE, "'%.*s' could mean:%s", (int)len, name,
 			       buf_str(&names));
-	return err_set(err, ERR_NOT_FOUND, "there is no run '%.*s'; see 'baton ls'", (int)len,
-		       name);
+	AUTO_FREE char *id = mem_strndup(name, len);
+	return no_such_run(runs, n, id, err);
 }
 
 static int pick_agent(struct past_run *run, const char *name, bool want, struct past_agent **ret,
@@ -264,7 +338,7 @@ int runs_find(const struct settings *s, const char *name, bool want_agent, struc
 
 	if (runs_list(s, &runs, &n, err) < 0)
 		return -1;
-	long i = pick_run(runs, n, name, err);
+	long i = runs_pick(runs, n, name, err);
 	if (i < 0 || pick_agent(&runs[i], name, want_agent, ret_agent, err) < 0) {
 		runs_free(runs, n);
 		return -1;

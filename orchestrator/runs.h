@@ -16,6 +16,7 @@
 /* One agent, as the journal tells it. */
 struct past_agent {
 	char *name, *role, *status, *reason, *branch, *base, *worktree, *commit, *kept;
+	char *adopted; /* where the user's worktree is that it became, or was last seen; NULL */
 	bool worktree_made;
 	int64_t rounds;
 };
@@ -24,8 +25,9 @@ struct past_run {
 	char *id, *dir, *command, *task, *model, *status, *reason, *toplevel, *worktrees;
 	int64_t started_ms, ended_ms; /* wall; 0 if unknown */
 	double cost;
-	bool alive; /* its lock is held */
-	pid_t pid;  /* of the parent, if alive */
+	bool cost_known; /* the model has prices */
+	bool alive;	 /* its lock is held */
+	pid_t pid;	 /* of the parent, if alive */
 	struct past_agent *agents;
 	size_t n_agents, cap_agents;
 	int64_t bad_lines;
@@ -40,7 +42,15 @@ void runs_free(struct past_run *runs, size_t count);
  * candidates. */
 int runs_find(const struct settings *s, const char *name, bool want_agent, struct past_run *ret,
 	      struct past_agent **ret_agent, struct err *err);
+/* Index of the run that `name` (up to a slash) means among these, or -1 with err. */
+long runs_pick(const struct past_run *runs, size_t n, const char *name, struct err *err);
 void run_release(struct past_run *run);
+
+/* Notes beside the run's records that the user took the agent's worktree over, as `path`. */
+int past_agent_adopted(const struct past_run *run, const struct past_agent *agent, const char *path,
+		       struct err *err);
+/* {agent: path} of the worktrees that the user took over, or NULL; caller puts it. */
+struct json_object *past_run_adopted(const struct past_run *run);
 
 /* {"run", "agent", "branch", "base", "worktree", "git_dir"}; caller puts it. */
 struct json_object *past_agent_entry(const struct past_run *run, const struct past_agent *agent);

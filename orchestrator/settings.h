@@ -40,6 +40,7 @@ enum option_scope {
 	SCOPE_REHEARSE = 8,
 	SCOPE_OTHER = 16,
 	SCOPE_WORK = SCOPE_RUN | SCOPE_REVIEW,
+	SCOPE_REPLY = SCOPE_WORK | SCOPE_CLEAN | SCOPE_OTHER, /* those that answer something */
 	SCOPE_ALL = 31,
 };
 
@@ -99,6 +100,17 @@ settings_models(const struct settings *s); /* model overrides or NULL; borrowed 
  * key (NULL: it needs none). An unknown provider is ERR_USAGE with the nearest name. */
 int settings_provider(const struct settings *s, const char *name, struct json_object **ret,
 		      const char **ret_key_env, struct err *err);
+/* One provider and where its key would come from, for `baton doctor`. */
+struct key_place {
+	const char *provider;
+	const char *key_env; /* NULL: it needs no key */
+	bool in_env, in_file;
+};
+void settings_each_key(const struct settings *s,
+		       void (*fn)(const struct key_place *place, void *arg), void *arg);
+/* The key file: its path (caller frees, NULL without a home), and as an error what is wrong with it
+ * (mode, owner, YAML, a provider that nobody knows). 0 also if there is none. */
+int settings_check_key_file(const struct settings *s, char **ret_path, struct err *err);
 /* The key: from the variable key_env or a file with mode 0600 ($XDG_CONFIG_HOME/baton/keys.yaml;
  * wider modes are refused). NULL with err naming both places if there is none. Caller frees and
  * wipes. */

@@ -163,9 +163,13 @@ static int run(const struct options *o, struct err *err)
 	struct event_base *base;
 	int result;
 
-	if (scenario_load(o->scenario, &scenario, err) < 0)
+	/* Whatever keeps a scenario from being read is for its author to mend. */
+	if (scenario_load(o->scenario, &scenario, err) < 0) {
+		err->code = ERR_USAGE;
 		return -1;
+	}
 	if (o->check) {
+		printf("%s: no mistakes\n", o->scenario);
 		scenario_free(scenario);
 		return 0;
 	}

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "orchestrator/config/store.h"
 
-/* The few that have a letter; each of them is an option of every command. */
+/* The few that have a letter. */
 static const char *short_name(char letter)
 {
 	switch (letter) {
@@ -90,6 +90,9 @@ static int parse_short(struct settings *s, struct cursor *c, struct err *err)
 	const char *name = short_name(word[1]);
 	const struct option *o = name && !word[2] ? option_find(name) : NULL;
 
+	if (o && !(o->scope & c->scope))
+		return err_set(err, ERR_USAGE, "'%s' is not an option of this command; see --help",
+			       word);
 	if (!o)
 		return unknown_option(word, c->scope, err);
 	if (o->type == OPTION_FLAG) {

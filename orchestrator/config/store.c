@@ -194,6 +194,21 @@ static bool is_choice(const char *choices, const char *text)
 	}
 }
 
+static int wrong_choice(const struct option *o, const char *choices, const char *text,
+			const char *where, struct err *err)
+{
+	AUTO_FREE char *copy = mem_strdup(choices);
+	const char *names[16];
+	size_t n = 0;
+
+	for (char *rest = copy, *word; n < ARRAY_SIZE(names) && (word = strsep(&rest, "|"));)
+		names[n++] = word;
+	const char *near = text_nearest(text, names, n);
+	return err_set(err, ERR_USAGE, "%s: '%s' must be one of %s, not '%s'%s%s%s", where, o->name,
+		       choices, text, near ? "; did you mean '" : "", near ? near : "",
+		       near ? "'?" : "");
+}
+
 /* The empty text is no choice, also where the default is none. */
 static int set_choice(struct value *v, const struct option *o, const char *text, enum layer layer,
 		      const char *where, struct err *err)
@@ -201,8 +216,7 @@ static int set_choice(struct value *v, const struct option *o, const char *text,
 	const char *choices = *o->dflt == '|' ? o->dflt + 1 : o->dflt;
 
 	if (!is_choice(choices, text))
-		return err_set(err, ERR_USAGE, "%s: '%s' must be one of %s, not '%s'", where,
-			       o->name, choices, text);
+		return wrong_choice(o, choices, text, where, err);
 	if (claim(v, layer, where)) {
 		free(v->text);
 		v->text = mem_strdup(text);

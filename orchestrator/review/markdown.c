@@ -65,3 +65,46 @@ void markdown_quote(struct buf *out, const char *text)
 		p += n + (p[n] == '\n');
 	}
 }
+
+/* Length of the backticks at the start of a line, if they are a fence. */
+static size_t fence_length(const char *line)
+{
+	size_t n = strspn(line, "`");
+
+	return n >= 3 ? n : 0;
+}
+
+static void plain_line(struct buf *out, const char *line, size_t n)
+{
+	bool quoted = n > 1 && line[0] == '>' && line[1] == ' ';
+	size_t start = strspn(line, " \t");
+
+	for (size_t i = 0; i < n; i++) {
+		bool escape = line[i] == '\\' && i + 1 < n &&
+			      strchr("\\<>`[]|#*+-=~", line[i + 1]) && (quoted || i > start);
+		i += escape;
+		buf_addc(out, line[i]);
+	}
+}
+
+void markdown_plain(struct buf *out, const char *text)
+{
+	size_t fence = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, "\n"), ticks = fence_length(text);
+		if (fence > 0 || ticks > 0)
+			buf_add(out, text, n);
+		else
+			plain_line(out, text, n);
+		if (fence == 0)
+			fence = ticks;
+		else if (ticks >= fence && text[ticks] == '\n')
+			fence = 0;
+		text += n;
+		if (*text) {
+			buf_addc(out, '\n');
+			text++;
+		}
+	}
+}

@@ -15,4 +15,8 @@ void markdown_fenced(struct buf *out, const char *text);
 /* Somebody else's words as a quotation: no line of them can be taken for one of ours. */
 void markdown_quote(struct buf *out, const char *text);
 
+/* Markdown made by the functions above, for a terminal: without their backslashes, but for those at
+ * the start of a line of our own, where the text would pass for baton's. */
+void markdown_plain(struct buf *out, const char *text);
+
 #endif

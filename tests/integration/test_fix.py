@@ -117,7 +117,8 @@ def adopt_makes_an_ordinary_worktree(world):
     world.git("add", "more.txt", cwd=mine)
     world.git("commit", "-q", "-m", "More", cwd=mine)
     equal(world.git("log", "-1", "--format=%s", run.branch()), "More", "a commit there moves the user's branch")
-    world.baton("clean")
+    world.baton("clean", status=2)
+    world.baton("clean", "--yes")
     check(os.path.exists(mine + "/more.txt"), "baton clean took a worktree that is the user's now")
     world.git("worktree", "remove", mine)
 
