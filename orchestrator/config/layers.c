@@ -154,6 +154,19 @@ static int read_option(struct layer_file *f, const char *key, struct json_object
 
 /* ---- providers and models ---- */
 
+static int check_api(const struct layer_file *f, const char *pointer, const char *api,
+		     struct err *err)
+{
+	static const char *const apis[] = {"anthropic", "openai"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(apis); i++) {
+		if (strcmp(apis[i], api) == 0)
+			return 0;
+	}
+	return at(f, pointer, err, "api must be anthropic or openai, not", api,
+		  text_nearest(api, apis, ARRAY_SIZE(apis)));
+}
+
 /* All types are checked here, since the getters that read a provider later take a wrong type for an
  * absent field, and an absent base_url means the built-in one: keys would go where nobody meant. */
 static int check_provider_field(struct layer_file *f, const char *pointer, const char *field,
@@ -174,6 +187,8 @@ static int check_provider_field(struct layer_file *f, const char *pointer, const
 		return at(f, pointer, err, "wrong type for", field, NULL);
 	if (strcmp(field, "concurrency") == 0 && json_object_get_int64(value) < 0)
 		return at(f, pointer, err, "a negative number stands in", field, NULL);
+	if (strcmp(field, "api") == 0)
+		return check_api(f, pointer, json_object_get_string(value), err);
 	if (strcmp(field, "auth") != 0)
 		return 0;
 	while (k < ARRAY_SIZE(auths) && strcmp(auths[k], json_object_get_string(value)) != 0)
@@ -382,6 +397,42 @@ static int read_environment_list(struct settings *s, const struct option *o, con
 	return 0;
 }
 
+#define PREFIX "BATON_"
+
+/* "max-cost" as "MAX_COST"; caller frees. */
+static char *upper_name(const char *option)
+{
+	char *name = mem_strdup(option);
+
+	for (char *p = name; *p; p++)
+		*p = *p == '-' ? '_' : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+	return name;
+}
+
+/* A variable that nearly has an option's name was meant to be one. Others are none of our business:
+ * scripts of the user's may call theirs BATON_ too. */
+static void warn_misspelt(void)
+{
+	static const char *const ours[] = {PREFIX "*", NULL};
+	char **list = env_filter(ours, NULL);
+	const char *names[OPT_COUNT_];
+	size_t n;
+	const struct option *table = option_table(&n);
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = upper_name(table[i].name);
+	for (size_t i = 0; list[i]; i++) {
+		AUTO_FREE char *name = mem_strndup(list[i], strcspn(list[i], "="));
+		const char *near = text_nearest(name + strlen(PREFIX), names, n);
+		if (near && strcmp(near, name + strlen(PREFIX)) != 0)
+			log_warn("the variable %s is no option; did you mean " PREFIX "%s?", name,
+				 near);
+	}
+	for (size_t i = 0; i < n; i++)
+		free((void *)names[i]);
+	env_list_free(list);
+}
+
 /* BATON_<OPTION> for every option that is not the command line's alone (W4); empty is unset. */
 int layer_read_environment(struct settings *s, struct err *err)
 {
@@ -390,9 +441,8 @@ int layer_read_environment(struct settings *s, struct err *err)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct option *o = &table[i];
-		AUTO_FREE char *name = mem_printf("BATON_%s", o->name);
-		for (char *p = name; *p; p++)
-			*p = *p == '-' ? '_' : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+		AUTO_FREE char *upper = upper_name(o->name);
+		AUTO_FREE char *name = mem_printf(PREFIX "%s", upper);
 		const char *text = env_get(name);
 		if (!text || o->layers == CFG_CLI)
 			continue;
@@ -403,5 +453,6 @@ int layer_read_environment(struct settings *s, struct err *err)
 		if (rc < 0)
 			return -1;
 	}
+	warn_misspelt();
 	return 0;
 }

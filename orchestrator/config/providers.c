@@ -27,15 +27,21 @@ struct names {
 	size_t n;
 };
 
+static bool is_name(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (strcmp(names->list[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void add_name(const char *name, void *arg)
 {
 	struct names *names = arg;
 
-	for (size_t i = 0; i < names->n; i++) {
-		if (strcmp(names->list[i], name) == 0)
-			return; /* built in, and changed by configuration */
-	}
-	if (names->n < ARRAY_SIZE(names->list))
+	/* One that is built in may be changed by configuration. */
+	if (!is_name(names, name) && names->n < ARRAY_SIZE(names->list))
 		names->list[names->n++] = name;
 }
 
@@ -150,19 +156,97 @@ static char *key_from_file(const char *provider, const char *path, struct err *e
 	return key;
 }
 
+static char *key_file_path(void)
+{
+	AUTO_FREE char *config = env_config_dir();
+
+	return config ? file_join(config, "keys.yaml") : NULL;
+}
+
+static int unknown_key_name(const char *path, const struct yaml_doc *doc, const struct names *names,
+			    const char *name, struct err *err)
+{
+	AUTO_FREE char *pointer = config_pointer("", name);
+	const char *near = text_nearest(name, names->list, names->n);
+
+	return err_set(err, ERR_USAGE, "%s:%d: '%s' is no provider%s%s%s", path,
+		       yaml_line(doc, pointer), name, near ? "; did you mean '" : "",
+		       near ? near : "", near ? "'?" : "");
+}
+
+/* A name that no provider has is a misspelt one: its key would never be found. */
+static int check_key_names(const struct settings *s, const char *path, struct err *err)
+{
+	struct yaml_doc *doc;
+	struct names names = {.n = 0};
+	int rc = 0;
+
+	if (yaml_parse_file(path, &doc, err) < 0)
+		return -1;
+	struct json_object *root = yaml_root(doc);
+	all_providers(s, &names);
+	if (root && !json_object_is_type(root, json_type_object))
+		rc = err_set(err, ERR_USAGE, "%s: lines 'PROVIDER: KEY' are expected", path);
+	if (rc == 0 && root) {
+		json_object_object_foreach (root, name, key) {
+			(void)key;
+			if (rc == 0 && !is_name(&names, name))
+				rc = unknown_key_name(path, doc, &names, name, err);
+		}
+	}
+	yaml_free(doc);
+	return rc;
+}
+
+int settings_check_key_file(const struct settings *s, char **ret_path, struct err *err)
+{
+	struct err failure = ERR_INIT;
+	char *path = key_file_path();
+
+	*ret_path = path;
+	if (!path || !file_exists(path))
+		return 0;
+	free(key_from_file("", path, &failure));
+	if (failure.code == ERR_NONE)
+		check_key_names(s, path, &failure);
+	if (failure.code == ERR_NONE)
+		return 0;
+	return err_set(err, failure.code, "%s", failure.message);
+}
+
+void settings_each_key(const struct settings *s,
+		       void (*fn)(const struct key_place *place, void *arg), void *arg)
+{
+	AUTO_FREE char *path = key_file_path();
+	struct names names = {.n = 0};
+
+	all_providers(s, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		struct key_place place = {.provider = names.list[i],
+					  .key_env = field(s, names.list[i], "key_env")};
+		char *key = path ? key_from_file(place.provider, path, NULL) : NULL;
+		place.in_file = key != NULL;
+		place.in_env = place.key_env && env_get(place.key_env);
+		if (key)
+			explicit_bzero(key, strlen(key));
+		free(key);
+		fn(&place, arg);
+	}
+}
+
 char *settings_key(const struct settings *s, const char *provider, const char *key_env,
 		   struct err *err)
 {
-	AUTO_FREE char *config = env_config_dir();
-	AUTO_FREE char *path = config ? file_join(config, "keys.yaml") : NULL;
+	AUTO_FREE char *path = key_file_path();
 	struct err failure = ERR_INIT;
 
-	(void)s;
 	if (env_get(key_env))
 		return mem_strdup(env_get(key_env));
 	char *key = path ? key_from_file(provider, path, &failure) : NULL;
 	if (key)
 		return key;
+	if (failure.code == ERR_NONE && path && file_exists(path))
+		check_key_names(s, path, &failure);
 	if (failure.code != ERR_NONE)
 		err_set(err, failure.code, "%s", failure.message);
 	else
@@ -177,8 +261,7 @@ char *settings_key(const struct settings *s, const char *provider, const char *k
 /* A key file that others can read is the likely reason why no key was found. */
 static bool key_file_refused(struct err *err)
 {
-	AUTO_FREE char *config = env_config_dir();
-	AUTO_FREE char *path = config ? file_join(config, "keys.yaml") : NULL;
+	AUTO_FREE char *path = key_file_path();
 	struct err failure = ERR_INIT;
 
 	if (path)

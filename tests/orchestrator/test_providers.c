@@ -163,7 +163,7 @@ static void test_unknown_providers(void **state)
 		    "did you mean 'company'?");
 	no_provider("", "zzzzzzzzzzz", "define it under 'providers:'");
 	no_provider("providers: {a: {base_url: 'http://x'}}", "a", "api must be");
-	no_provider("providers: {a: {api: gopher, base_url: 'http://x'}}", "a", "api must be");
+	refused("providers: {a: {api: opnai, base_url: 'http://x'}}", "did you mean 'openai'?");
 	no_provider("providers: {a: {api: openai}}", "a", "base_url must start with");
 	no_provider("providers: {a: {api: openai, base_url: 'ftp://x'}}", "a", "base_url must");
 }
