@@ -32,7 +32,7 @@ struct viewer {
 	struct display state;
 	struct tail tail;
 	struct buf out;
-	int lines; /* of the table that stands on the screen */
+	struct buf table; /* what stands on the screen */
 	bool dirty;
 };
 
@@ -58,14 +58,18 @@ static void on_line(const char *line, size_t n, void *arg)
 static void redraw(struct viewer *v)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
+	int lines;
 
 	ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
-	if (v->lines > 0)
-		buf_addf(&v->out, "\033[%dA", v->lines);
-	buf_addc(&v->out, '\r');
-	display_draw(&v->state, size.ws_col ? size.ws_col : 80, size.ws_row ? size.ws_row : 24,
-		     clock_wall_ms(), true, &v->out, &v->lines);
-	buf_adds(&v->out, "\033[J");
+	int columns = size.ws_col ? size.ws_col : 80;
+	int above = display_rows(&v->table, columns);
+	if (above > 0)
+		buf_addf(&v->out, "\033[%dA", above);
+	buf_adds(&v->out, "\r\033[J");
+	buf_clear(&v->table);
+	display_draw(&v->state, columns, size.ws_row ? size.ws_row : 24, clock_wall_ms(), true,
+		     &v->table, &lines);
+	buf_add(&v->out, v->table.data, v->table.len);
 	v->dirty = false;
 }
 
@@ -77,6 +81,12 @@ static int put_out(struct viewer *v)
 
 	buf_clear(&v->out);
 	return rc;
+}
+
+/* Only so that poll ends and the table fits the terminal again at once. */
+static void on_resize(int sig)
+{
+	(void)sig;
 }
 
 /* Waits for news: 1 there is some, 0 only time passed, -1 the run is over. */
@@ -121,7 +131,8 @@ int cmd_view(int argc, char **argv)
 {
 	static const char *const modes[] = {"json", "plain", "live"};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	struct viewer v = {.out = BUF_INIT};
+	struct sigaction resize = {.sa_handler = on_resize};
+	struct viewer v = {.out = BUF_INIT, .table = BUF_INIT};
 	struct err err = ERR_INIT;
 	size_t mode = 0;
 
@@ -135,6 +146,7 @@ int cmd_view(int argc, char **argv)
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGINT, &ignore, NULL);
 	sigaction(SIGTTOU, &ignore, NULL);
+	sigaction(SIGWINCH, &resize, NULL);
 	display_init(&v.state);
 	if (tail_open(&v.tail, argv[1], &err) < 0)
 		return command_fail(&err);
@@ -142,5 +154,6 @@ int cmd_view(int argc, char **argv)
 	tail_release(&v.tail);
 	display_release(&v.state);
 	buf_release(&v.out);
+	buf_release(&v.table);
 	return rc < 0 ? command_fail(&err) : EXIT_OK;
 }

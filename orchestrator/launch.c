@@ -6,6 +6,7 @@
  */
 #include "orchestrator/launch.h"
 
+#include "base/file.h"
 #include "orchestrator/command.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
@@ -22,10 +23,24 @@ static int run_body(void *arg)
 	return status;
 }
 
+/* A folder that is not there would come to light in the first shell call, when rounds were paid. */
+static int check_read_paths(const struct settings *s, struct err *err)
+{
+	const char *const *list = settings_list(s, OPT_READ_PATHS);
+
+	for (size_t i = 0; list[i]; i++) {
+		if (!file_exists(list[i]))
+			return err_set(err, ERR_USAGE, "%s: read-paths: there is no '%s'",
+				       settings_origin(s, OPT_READ_PATHS), list[i]);
+	}
+	return 0;
+}
+
 int run_launch(struct run *run)
 {
 	struct err err = ERR_INIT;
-	int status = run_open_model(run, &err) < 0 ? command_fail(&err) : warden_run(run_body, run);
+	bool good = check_read_paths(run->settings, &err) == 0 && run_open_model(run, &err) == 0;
+	int status = !good ? command_fail(&err) : warden_run(run_body, run);
 
 	run_free(run);
 	return status;

@@ -127,9 +127,10 @@ static void add_usage(struct buf *out, const struct run *run)
 {
 	const struct budget_usage *u = &run->budget.used;
 
-	buf_addf(out, "%lld calls, %lld fresh + %lld cached input, %lld output tokens",
-		 (long long)u->calls, (long long)(u->fresh + u->cache_write),
-		 (long long)u->cache_read, (long long)u->output);
+	buf_addf(out, "%lld call%s, %lld new + %lld cached input, %lld output tokens",
+		 (long long)u->calls, u->calls == 1 ? "" : "s",
+		 (long long)(u->fresh + u->cache_write), (long long)u->cache_read,
+		 (long long)u->output);
 	if (run->model->price.known)
 		buf_addf(out, ", %.4f USD", u->cost);
 }
@@ -174,9 +175,11 @@ static void add_seen(struct buf *out, const struct agent_record *agent)
 
 	buf_adds(out, "- claimed: ");
 	markdown_word(out, json_str(agent->report, "status", "nothing"));
-	buf_addf(out, "; seen: %lld tool calls (%lld failed), %zu commits; %s\n",
-		 (long long)agent->tool_calls, (long long)agent->failed_calls,
-		 json_len(json_arr(agent->seen, "commits")), json_str(agent->seen, "state", ""));
+	size_t commits = json_len(json_arr(agent->seen, "commits"));
+	buf_addf(out, "; seen: %lld tool call%s (%lld failed), %zu commit%s; %s\n",
+		 (long long)agent->tool_calls, agent->tool_calls == 1 ? "" : "s",
+		 (long long)agent->failed_calls, commits, commits == 1 ? "" : "s",
+		 json_str(agent->seen, "state", ""));
 	if (note)
 		buf_addf(out, "- %s\n", note);
 	for (size_t i = 0; i < json_len(missing); i++) {
@@ -199,11 +202,24 @@ static void add_seen(struct buf *out, const struct agent_record *agent)
 	}
 }
 
+/* "done" means that it reported; what it reported may be that the task is not. The three words are
+ * the report's own (handoff/report.c), so nothing else gets here. */
+static const char *shown_status(const struct agent_record *agent)
+{
+	const char *claimed = json_str(agent->report, "status", "done");
+
+	if (strcmp(agent->status, "done") != 0)
+		return agent->status;
+	return strcmp(claimed, "blocked") == 0	 ? "blocked"
+	       : strcmp(claimed, "partial") == 0 ? "partly done"
+						 : "done";
+}
+
 static void add_agent(struct buf *out, const struct agent_record *agent)
 {
 	const char *summary = json_str(agent->report, "summary", NULL);
 
-	buf_addf(out, "## %s (%s): %s\n\n", agent->name, agent->role->name, agent->status);
+	buf_addf(out, "## %s (%s): %s\n\n", agent->name, agent->role->name, shown_status(agent));
 	if (agent->reason) {
 		markdown_word(out, agent->reason);
 		buf_adds(out, "\n\n");

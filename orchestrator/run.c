@@ -141,7 +141,10 @@ static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
 	run->interrupted_ms = now;
 	run->interrupts++;
 	if (run->interrupts == 1) {
-		run_stop(run, EXIT_INTERRUPTED, sig == SIGINT ? "interrupted" : "terminated");
+		run_stop(run, EXIT_INTERRUPTED,
+			 sig == SIGINT	 ? "interrupted"
+			 : sig == SIGHUP ? "the terminal was closed"
+					 : "stopped from outside (baton stop, SIGTERM)");
 		return;
 	}
 	/* Twice: at once. Worktrees stay, no report is waited for. */

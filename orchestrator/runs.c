@@ -186,6 +186,7 @@ static void run_read(struct past_run *run, const char *runs_dir, const char *id)
 		replace(&run->task, json_str(request, "task", NULL));
 		replace(&run->toplevel, json_str(request, "toplevel", NULL));
 		replace(&run->worktrees, json_str(request, "worktrees", NULL));
+		run->started_ms = clock_parse_stamp(json_str(request, "started", ""));
 	}
 	jsonl_read(journal, 0, LINE_MAX_BYTES, fold, run, &stats, NULL);
 	run->bad_lines = stats.bad_lines;

@@ -32,6 +32,20 @@ void settings_print_options(enum option_scope scope, struct buf *out)
 	}
 }
 
+/* In the largest unit that says it in whole numbers. */
+static void duration_text(int64_t ms, struct buf *out)
+{
+	static const struct {
+		int64_t ms;
+		const char *name;
+	} units[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+	size_t i = 0;
+
+	while (ms % units[i].ms != 0)
+		i++;
+	buf_addf(out, "%lld%s", (long long)(ms / units[i].ms), units[i].name);
+}
+
 /* The value as the user would write it. */
 static void value_text(const struct settings *s, const struct option *o, struct buf *out)
 {
@@ -42,7 +56,7 @@ static void value_text(const struct settings *s, const struct option *o, struct 
 	switch (o->type) {
 	case OPTION_FLAG: buf_adds(out, settings_flag(s, o->id) ? "true" : "false"); break;
 	case OPTION_COUNT: buf_addf(out, "%lld", (long long)settings_i64(s, o->id)); break;
-	case OPTION_DURATION: buf_addf(out, "%lldms", (long long)settings_i64(s, o->id)); break;
+	case OPTION_DURATION: duration_text(settings_i64(s, o->id), out); break;
 	case OPTION_MONEY:
 	case OPTION_PERCENT: buf_addf(out, "%g", settings_double(s, o->id)); break;
 	case OPTION_LIST:
@@ -53,6 +67,48 @@ static void value_text(const struct settings *s, const struct option *o, struct 
 	}
 }
 
+static void add_row(struct json_object *doc, const char *name, const char *value,
+		    const char *origin)
+{
+	struct json_object *entry = json_object_new_object();
+
+	json_set_str(entry, "value", value);
+	json_set_str(entry, "origin", origin);
+	json_set(doc, name, entry);
+}
+
+/* Which model runs would use if none is named; why there is none is for `baton run` to say. */
+static void add_model(const struct settings *s, struct json_object *doc)
+{
+	AUTO_FREE char *provider = NULL;
+	AUTO_FREE char *name = NULL;
+
+	if (settings_str(s, OPT_MODEL) || settings_model(s, &provider, &name, NULL) < 0)
+		return;
+	AUTO_FREE char *full = mem_printf("%s/%s", provider, name);
+	AUTO_FREE char *origin = mem_printf("the one key that is set, of %s", provider);
+	add_row(doc, "model", full, origin);
+}
+
+/* Where requests go. Headers are left out: they may hold a secret. */
+static void add_tables(const struct settings *s, struct json_object *doc)
+{
+	json_object_object_foreach (s->providers, name, fields) {
+		AUTO_FREE char *row = mem_printf("providers.%s", name);
+		AUTO_FREE char *text = mem_printf(
+			"api: %s, base_url: %s, key_env: %s", json_str(fields, "api", "-"),
+			json_str(fields, "base_url", "-"), json_str(fields, "key_env", "-"));
+		add_row(doc, row, text, "configuration of the machine or the user");
+	}
+	json_object_object_foreach (s->models, model, values) {
+		AUTO_FREE char *row = mem_printf("models.%s", model);
+		AUTO_BUF struct buf text = BUF_INIT;
+		json_write(&text, values);
+		add_row(doc, row, buf_str(&text), "configuration of the machine or the user");
+	}
+}
+
+/* Options of the command line alone are left out: no layer gives them a value. */
 void settings_print_effective(const struct settings *s, bool json, struct buf *out)
 {
 	size_t n;
@@ -61,20 +117,22 @@ void settings_print_effective(const struct settings *s, bool json, struct buf *o
 
 	for (size_t i = 0; i < n; i++) {
 		AUTO_BUF struct buf value = BUF_INIT;
-		AUTO_BUF struct buf row = BUF_INIT;
-		value_text(s, &table[i], &value);
-		if (json) {
-			struct json_object *entry = json_object_new_object();
-			json_set_str(entry, "value", buf_str(&value));
-			json_set_str(entry, "origin", settings_origin(s, table[i].id));
-			json_set(doc, table[i].name, entry);
+		if (table[i].layers == CFG_CLI)
 			continue;
-		}
-		buf_addf(&row, "%-16s %-24s %s", table[i].name, buf_str(&value),
-			 settings_origin(s, table[i].id));
+		value_text(s, &table[i], &value);
+		add_row(doc, table[i].name, buf_str(&value), settings_origin(s, table[i].id));
+	}
+	add_model(s, doc);
+	add_tables(s, doc);
+	if (json) {
+		json_write_pretty(out, doc);
+		return;
+	}
+	json_object_object_foreach (doc, name, entry) {
+		AUTO_BUF struct buf row = BUF_INIT;
+		buf_addf(&row, "%-16s %-24s %s", name, json_str(entry, "value", ""),
+			 json_str(entry, "origin", ""));
 		text_printable(out, buf_str(&row), row.len, true);
 		buf_addc(out, '\n');
 	}
-	if (json)
-		json_write_pretty(out, doc);
 }

@@ -78,10 +78,19 @@ void findings_markdown(const struct findings *f, const struct review_summary *s,
 {
 	size_t refuted = count_verdict(f, VERDICT_REFUTED);
 
+	/* What failed before anybody looked has no counts: zero findings would read as a result. */
+	if (s->reviewers == 0 && s->failure) {
+		buf_adds(out, "Nothing of ");
+		markdown_word(out, s->title);
+		buf_adds(out, " was reviewed.\n\n");
+		return;
+	}
 	buf_adds(out, "Review of ");
 	markdown_word(out, s->title);
-	buf_addf(out, ": %zu findings, %zu of %zu refuted; %zu reviewers, %zu verifiers.\n\n",
-		 f->count - refuted, refuted, f->count, s->reviewers, s->verifiers);
+	size_t standing = f->count - refuted;
+	buf_addf(out, ": %zu finding%s, %zu of %zu refuted; %zu reviewer%s, %zu verifier%s.\n\n",
+		 standing, standing == 1 ? "" : "s", refuted, f->count, s->reviewers,
+		 s->reviewers == 1 ? "" : "s", s->verifiers, s->verifiers == 1 ? "" : "s");
 	if (s->reviewers == 0 && !s->failure)
 		buf_adds(out, "There was nothing to review: no changed lines.\n\n");
 	add_list(out, "Not reviewed", s->lost, s->n_lost);

@@ -31,6 +31,7 @@ struct display {
 	struct display_agent *agents;
 	size_t n_agents, cap_agents;
 	double cost;
+	bool unpriced; /* calls were settled without a cost: the model has no known prices */
 	bool finished;
 };
 
@@ -43,5 +44,9 @@ void display_fold(struct display *v, struct json_object *record, struct buf *lin
  * each narrower than the terminal and ended by an erase of the rest; bold only if color is set. */
 void display_draw(const struct display *v, int columns, int rows, int64_t now_ms, bool color,
 		  struct buf *out, int *ret_lines);
+
+/* Rows that a drawn table takes in a terminal of so many columns, which may be fewer than it was
+ * drawn for: terminals wrap what stands there when they get narrower. */
+int display_rows(const struct buf *drawn, int columns);
 
 #endif

@@ -106,21 +106,24 @@ static void human_time(int64_t ms, char *out, size_t size)
 	clock_human(MAX((int64_t)0, ms) / 1000 * 1000, out, size);
 }
 
-static void agent_line(const struct display_agent *a, int64_t now_ms, struct buf *out)
+static void agent_line(const struct display_agent *a, int64_t now_ms, bool unpriced,
+		       struct buf *out)
 {
-	char in[24], output[24], took[24], used[24] = "-";
+	char in[24], output[24], took[24], used[24] = "-", cost[24] = "-";
 	int64_t until = a->over ? a->ended_ms : now_ms;
 
 	human_count(a->input, in, sizeof(in));
 	human_count(a->output, output, sizeof(output));
 	if (a->window > 0)
 		snprintf(used, sizeof(used), "%lld%%", (long long)(100 * a->used / a->window));
+	if (!unpriced)
+		snprintf(cost, sizeof(cost), "%.3f$", a->cost);
 	human_time(until - a->started_ms, took, sizeof(took));
 	add_cell(out, a->name, 5);
 	add_cell(out, a->role, 10);
 	add_cell(out, a->state, 10);
-	buf_addf(out, "r%-3lld %4s %6s in %6s out %7.3f$ %7s  %s", (long long)a->round, used, in,
-		 output, a->cost, took, a->action);
+	buf_addf(out, "r%-3lld %4s %6s in %6s out %8s %7s  %s", (long long)a->round, used, in,
+		 output, cost, took, a->action);
 }
 
 /* The run as a whole; times are differences of wall clocks, which is all that records have. */
@@ -132,8 +135,10 @@ static void head_line(const struct display *v, int64_t now_ms, struct buf *out)
 	for (size_t i = 0; i < v->n_agents; i++)
 		live += !v->agents[i].over;
 	human_time(now_ms - v->started_ms, took, sizeof(took));
-	buf_addf(out, "baton %s %s  %s  %s  %zu of %zu agents at work  %.4f USD", v->command,
-		 v->run, v->model, took, live, v->n_agents, v->cost);
+	buf_addf(out, "baton %s %s  %s  %s  %zu of %zu agents at work", v->command, v->run,
+		 v->model, took, live, v->n_agents);
+	if (!v->unpriced)
+		buf_addf(out, "  %.4f USD", v->cost);
 }
 
 void display_draw(const struct display *v, int columns, int rows, int64_t now_ms, bool color,
@@ -154,10 +159,39 @@ void display_draw(const struct display *v, int columns, int rows, int64_t now_ms
 			if (v->agents[i].over != (over == 1))
 				continue;
 			buf_clear(&line);
-			agent_line(&v->agents[i], now_ms, &line);
+			agent_line(&v->agents[i], now_ms, v->unpriced, &line);
 			add_line(out, &line, columns);
 			shown++;
 		}
 	}
 	*ret_lines = (int)shown + 1;
+}
+
+/* Our own escapes only: all others are taken out of what is drawn. */
+static size_t skip_escape(const char *s)
+{
+	size_t n = strcspn(s, "mK");
+
+	return n + (s[n] != '\0');
+}
+
+int display_rows(const struct buf *drawn, int columns)
+{
+	int rows = 0, width = 0;
+
+	for (size_t i = 0; i < drawn->len;) {
+		size_t step = 1;
+		if (drawn->data[i] == '\033') {
+			i += skip_escape(drawn->data + i);
+			continue;
+		}
+		if (drawn->data[i] == '\n') {
+			rows += MAX(1, (width + columns - 1) / columns);
+			width = 0;
+		} else {
+			width += char_width(drawn->data + i, drawn->len - i, &step);
+		}
+		i += step;
+	}
+	return rows;
 }

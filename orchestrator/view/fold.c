@@ -121,6 +121,7 @@ static void on_settled(struct display *v, struct display_agent *a, struct json_o
 	a->output += json_i64(r, "output", 0);
 	a->cost += json_double(r, "cost", 0);
 	v->cost = json_double(r, "total_cost", v->cost);
+	v->unpriced = !json_has(r, "total_cost");
 }
 
 /* Records that are not named here change nothing: later versions will write more of them. */

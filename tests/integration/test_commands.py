@@ -345,4 +345,40 @@ def ls_names_what_a_review_looked_at(world):
     equal([r["task"] for r in json.loads(world.baton("ls", "--json").out)], ["HEAD", "worktree"], "tasks")
 
 
+@test
+def config_names_the_model_and_where_requests_go(world):
+    world.repository()
+    world.config(providers={"work": {"api": "openai", "base_url": "http://127.0.0.1:1/v1", "headers": {"x-auth": "secret"}}},
+                 models={"work/large": {"window": 5000}})
+    done = world.baton("config", env={"ANTHROPIC_API_KEY": "sk-secret"})
+    for word in ("anthropic/claude", "the one key", "providers.work", "http://127.0.0.1:1/v1", "models.work/large", "5000"):
+        check(word in done.out, f"'{word}' is not shown", done)
+    check("secret" not in done.out and "\nforce" not in done.out, "too much is shown", done)
+    check("providers.work" in json.loads(world.baton("config", "--json").out), "--json")
+
+
+@test
+def folders_to_read_have_to_be_there(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    refused(world, "run", "x", "--model", f"rehearsal:{scenario}", "--read-paths", "/nosuch", words=["read-paths", "/nosuch"])
+    equal(world.runs(), [], "runs that were made")
+
+
+@test
+def a_blocked_agent_is_not_called_done(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("true")), answer(report(status="blocked"))))
+    done = world.baton("run", "x", "--model", f"rehearsal:{scenario}", status=1)
+    check("## a1 (lead): blocked" in done.out and "1 tool call (" in done.out and "0 commits" in done.out, "the outcome", done)
+
+
+@test
+def a_review_that_failed_has_no_counts(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    done = world.baton("review", "nosuch..HEAD", "--model", f"rehearsal:{scenario}", status=2)
+    check("refuted" not in done.out and "was reviewed" in done.out, "zero findings read as a result", done)
+
+
 main()

@@ -112,7 +112,7 @@ def a_summary_cannot_pass_for_the_report(world):
     for text in (world.read(world.run().dir + "/report.md"), done.out):
         lines = re.split(r"[\r\n]", text)
         real = [line for line in lines if line.lstrip().startswith("- claimed:")]
-        check(len(real) == 1 and "1 tool calls" in real[0], "lines that say what was claimed and seen", real, text)
+        check(len(real) == 1 and "1 tool call " in real[0], "lines that say what was claimed and seen", real, text)
         for line in lines:
             check(not re.match(r"\s*(```|<|To take|# forged|\[)", line), "the summary's markup stands at a line's start", line, text)
             check("forged" not in line or line.startswith("> "), "a line of the summary is not quoted", line, text)

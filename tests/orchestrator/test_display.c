@@ -269,6 +269,29 @@ static void test_agents_at_work_come_first(void **state)
 	display_release(&v);
 }
 
+/* A table of 100 columns in a terminal of 60: each long line wraps, and all of it has to go before
+ * the next one is drawn. */
+static void test_rows_of_a_narrower_terminal(void **state)
+{
+	AUTO_BUF struct buf drawn = BUF_INIT;
+
+	buf_adds(&drawn, "\033[1m");
+	for (int i = 0; i < 99; i++)
+		buf_addc(&drawn, 'h');
+	buf_adds(&drawn, "\033[K\n\033[0m");
+	for (int i = 0; i < 60; i++)
+		buf_adds(&drawn, "\xc3\xa9");
+	buf_adds(&drawn, "\033[K\n\033[K\n");
+	for (int i = 0; i < 31; i++)
+		buf_adds(&drawn, "\xe4\xb8\xad"); /* two columns each */
+	buf_adds(&drawn, "\033[K\n");
+	assert_int_equal(display_rows(&drawn, 100), 4);
+	assert_int_equal(display_rows(&drawn, 60), 2 + 1 + 1 + 2);
+	assert_int_equal(display_rows(&drawn, 20), 5 + 3 + 1 + 4);
+	buf_clear(&drawn);
+	assert_int_equal(display_rows(&drawn, 80), 0);
+}
+
 static void test_times_and_shares(void **state)
 {
 	struct display v;
@@ -308,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_long_texts),
 		cmocka_unit_test(test_drawing_fits_the_terminal),
 		cmocka_unit_test(test_agents_at_work_come_first),
+		cmocka_unit_test(test_rows_of_a_narrower_terminal),
 		cmocka_unit_test(test_times_and_shares),
 	};
 	return cmocka_run_group_tests_name("orchestrator/display", tests, NULL, NULL);

@@ -126,7 +126,7 @@ static void test_markdown_counts(void **state)
 
 	findings_markdown(&f, &s, &out);
 	const char *text = buf_str(&out);
-	assert_true(text_starts(text, "Review of staged: 1 findings, 1 of 2 refuted; 3 reviewers"));
+	assert_true(text_starts(text, "Review of staged: 1 finding, 1 of 2 refuted; 3 reviewers"));
 	assert_true(strstr(text, "### 1. high: src/x.c:3 (logic)") < strstr(text, "## Refuted"));
 	assert_true(strstr(text, "### 2. low") > strstr(text, "## Refuted"));
 	f.count = 0;

@@ -426,7 +426,9 @@ static void test_effective_values(void **state)
 	assert_non_null(strstr(buf_str(&text), "environment BATON_ROLE\n"));
 	assert_int_equal(json_parse(json.data, json.len, &doc, NULL), 0);
 	for (size_t i = 0; i < n; i++)
-		assert_non_null(json_obj(doc, table[i].name));
+		assert_int_equal(json_obj(doc, table[i].name) != NULL, table[i].layers != CFG_CLI);
+	assert_string_equal(json_str(json_obj(doc, "setup-timeout"), "value", ""), "10m");
+	assert_string_equal(json_str(json_obj(doc, "bytes-idle"), "value", ""), "90s");
 	assert_string_equal(json_str(json_obj(doc, "max-cost"), "value", ""), "2.5");
 	assert_string_equal(json_str(json_obj(doc, "max-cost"), "origin", ""), "command line");
 	settings_free(s);
