@@ -139,6 +139,10 @@ static void print_text(struct json_object *doc)
 		    json_flag(doc, "user_namespaces", false) ? "yes" : "no");
 	for (size_t i = 0; i < json_len(notes); i++)
 		command_say("             %s\n", json_object_get_string(json_at(notes, i)));
+	if (json_flag(doc, "root", false))
+		command_say("user         root: an agent's shell can change mode and owner of what "
+			    "root "
+			    "owns; an ordinary user is safer\n");
 	command_say("cleaning up  %s\n", json_str(doc, "cleaning_up", ""));
 	print_programs(doc);
 	print_keys(doc);
@@ -155,6 +159,7 @@ int cmd_doctor(struct settings *s)
 	AUTO_FREE char *system = mem_printf("%s %s", host.sysname, host.release);
 	json_set_str(doc, "version", BATON_VERSION);
 	json_set_str(doc, "system", system);
+	json_set_bool(doc, "root", geteuid() == 0);
 	add_box(doc, &facts);
 	json_set_str(doc, "cleaning_up",
 		     "killed agents and parents leave no process (subreaper); only killing warden, "
