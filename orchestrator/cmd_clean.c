@@ -269,7 +269,7 @@ static int clean_all(struct cleaning *c, const struct settings *s, const struct 
 {
 	/* Not the folder that a run remembers: the repository may have moved since. */
 	AUTO_FREE char *top = project_above(settings_str(s, OPT_DIRECTORY));
-	int rc = git_session_open(top, &c->git, err);
+	int rc = git_session_open(top ? top : runs[n - 1].toplevel, &c->git, err);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if (chosen[i])

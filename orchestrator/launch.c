@@ -6,7 +6,9 @@
  */
 #include "orchestrator/launch.h"
 
+#include "base/env.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "orchestrator/command.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
@@ -36,10 +38,23 @@ static int check_read_paths(const struct settings *s, struct err *err)
 	return 0;
 }
 
+/* Worktrees go there, and they are made beside the first request. */
+static int check_state_folder(struct err *err)
+{
+	AUTO_FREE char *state = env_state_dir();
+
+	if (!state || *state != '/' || file_is_dir(state) || file_mkdirs(state, 0700, err) == 0)
+		return 0;
+	err_prefix(err, "the folder for worktrees (HOME or XDG_STATE_HOME)");
+	err->code = ERR_USAGE;
+	return -1;
+}
+
 int run_launch(struct run *run)
 {
 	struct err err = ERR_INIT;
-	bool good = check_read_paths(run->settings, &err) == 0 && run_open_model(run, &err) == 0;
+	bool good = check_read_paths(run->settings, &err) == 0 && check_state_folder(&err) == 0 &&
+		    run_open_model(run, &err) == 0;
 	int status = !good ? command_fail(&err) : warden_run(run_body, run);
 
 	run_free(run);

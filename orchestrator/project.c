@@ -96,6 +96,36 @@ char *project_baton_dir(const char *toplevel)
 	return real ? file_join(real, "baton") : NULL;
 }
 
+/* What git itself looks for in a repository without a checkout. */
+static bool is_bare(const char *dir)
+{
+	static const char *const parts[] = {"HEAD", "objects", "refs"};
+	bool all = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		AUTO_FREE char *path = file_join(dir, parts[i]);
+		all &= i == 0 ? file_exists(path) : file_is_dir(path);
+	}
+	return all;
+}
+
+char *project_store(const char *from)
+{
+	AUTO_FREE char *top = project_above(from);
+	char *dir = top ? NULL : realpath(from ? from : ".", NULL);
+
+	if (top)
+		return project_baton_dir(top);
+	while (dir && !is_bare(dir)) {
+		char *up = strcmp(dir, "/") == 0 ? NULL : file_dir(dir);
+		free(dir);
+		dir = up;
+	}
+	char *store = dir ? file_join(dir, "baton") : NULL;
+	free(dir);
+	return store;
+}
+
 char *project_git(void)
 {
 	const char *path = env_get("PATH");

@@ -10,6 +10,10 @@ char *project_find(int argc, char **argv);
 /* The same from a folder; NULL: the working folder. */
 char *project_above(const char *dir);
 
+/* baton's folder of the repository that holds dir (NULL: the working folder), be it a checkout or
+ * bare; NULL if there is none. Caller frees. */
+char *project_store(const char *dir);
+
 /* The <git common dir>/baton folder of that checkout, following a linked worktree's `.git` file;
  * NULL if there is none. Caller frees. */
 char *project_baton_dir(const char *toplevel);

@@ -226,8 +226,7 @@ void runs_free(struct past_run *runs, size_t count)
 static char *find_runs_dir(const struct settings *s, struct err *err)
 {
 	const char *dir = settings_str(s, OPT_DIRECTORY);
-	AUTO_FREE char *top = project_above(dir);
-	AUTO_FREE char *baton = top ? project_baton_dir(top) : NULL;
+	AUTO_FREE char *baton = project_store(dir);
 
 	if (!baton) {
 		err_set(err, ERR_NOT_FOUND, "'%s' is in no git repository; name one with -C DIR",

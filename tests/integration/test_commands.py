@@ -381,4 +381,25 @@ def a_review_that_failed_has_no_counts(world):
     check("refuted" not in done.out and "was reviewed" in done.out, "zero findings read as a result", done)
 
 
+@test
+def a_bare_repository_has_its_runs_too(world):
+    world.repository()
+    bare = world.path("bare.git")
+    world.git("clone", "-q", "--bare", world.repo, bare)
+    scenario = world.scenario(in_turn(answer(shell(COMMIT)), answer(report())))
+    world.baton("run", "x", "--keep", "--model", f"rehearsal:{scenario}", cwd=bare)
+    run = json.loads(world.baton("ls", "--json", cwd=bare).out)[0]["run"]
+    check("+work" in world.baton("diff", run, cwd=bare).out, "diff")
+    check("Done." in world.baton("show", cwd=bare + "/refs").out, "show, from a folder below")
+    check("removed run" in world.baton("clean", run, cwd=bare).out, "clean")
+
+
+@test
+def a_state_folder_that_cannot_be_made_is_said_before_money_is_spent(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    refused(world, "run", "x", "--model", f"rehearsal:{scenario}", words=["XDG_STATE_HOME", "/dev/null"], env={"XDG_STATE_HOME": "/dev/null/x"})
+    equal(world.runs(), [], "runs that were made")
+
+
 main()
