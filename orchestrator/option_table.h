@@ -110,4 +110,4 @@
 	OPTION(QUIET, "quiet", FLAG, SCOPE_WORK, CFG_ANY, 0, 0, "", "",                            \
 	       "only the result (short: -q)")                                                      \
 	OPTION(VERBOSE, "verbose", FLAG, SCOPE_ALL, CFG_ANY, 0, 0, "", "",                         \
-	       "diagnostics on stderr (short: -v)")
+	       "diagnostics of all processes on stderr (short: -v)")
