@@ -130,6 +130,18 @@ static void agent_set_lost(struct agent_record *agent, int wait_status, const ch
 	}
 }
 
+/* An agent ends its own descendants before its result, and is believed for the second until the next
+ * tick: a sweep reads the whole process table, which hundreds of agents in a row would feel. Of one
+ * that died otherwise something may still write into the worktree that is now collected. */
+static void sweep_after(struct agent_record *agent, int wait_status)
+{
+	struct run *run = agent->run;
+	bool clean = wait_status == 0 && agent->result;
+
+	if (clean || !children_sweep(run->children))
+		run->sweep_wanted = true;
+}
+
 static void on_agent_exit(struct child *child, int wait_status, const char *failure)
 {
 	struct agent_record *agent = child->arg;
@@ -139,8 +151,7 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	if (agent->ev_deadline)
 		event_del(agent->ev_deadline);
 	agent_set_lost(agent, wait_status, failure);
-	if (!children_sweep(run->children))
-		run->sweep_wanted = true;
+	sweep_after(agent, wait_status);
 	journal_add(run->journal, true, "agent.ended",
 		    "agent:s status:s reason:s rounds:i tool_calls:i", agent->name, agent->status,
 		    agent->reason, agent->rounds, agent->tool_calls);

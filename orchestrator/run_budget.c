@@ -13,14 +13,15 @@ void run_budget_init(struct run_budget *b, double max_cost, int64_t max_tokens)
 	*b = (struct run_budget){.max_cost = max_cost, .max_tokens = max_tokens};
 }
 
-/* The dearest way in which `estimate` tokens of input can be charged. */
-static double worst_cost(const struct model *model, int64_t estimate, int64_t output)
+/* The dearest way in which `estimate` tokens of input can be charged. A server keeps a prefix for an
+ * hour, at twice the price, only if it was asked to: counting it always would end runs at half of
+ * what they may spend. */
+static double worst_cost(const struct run_budget *b, const struct model *model, int64_t estimate,
+			 int64_t output)
 {
 	double fresh = model_cost(model, estimate, 0, 0, 0, output);
-	double written = model_cost(model, 0, 0, estimate, 0, output);
-	double kept = model_cost(model, 0, 0, estimate, estimate, output);
+	double written = model_cost(model, 0, 0, estimate, b->long_cache ? estimate : 0, output);
 
-	written = MAX(written, kept);
 	return MAX(0.0, MAX(fresh, written));
 }
 
@@ -40,7 +41,7 @@ static int64_t affordable_output(const struct run_budget *b, const struct model 
 
 	while (low < high) {
 		int64_t mid = low + (high - low + 1) / 2;
-		if (fits(b, worst_cost(model, estimate, mid), estimate + mid))
+		if (fits(b, worst_cost(b, model, estimate, mid), estimate + mid))
 			low = mid;
 		else
 			high = mid - 1;
@@ -52,7 +53,7 @@ enum budget_answer run_budget_reserve(struct run_budget *b, const struct model *
 				      int64_t estimate, int64_t max_tokens, struct reservation *ret,
 				      int64_t *ret_affordable)
 {
-	double cost = worst_cost(model, estimate, max_tokens);
+	double cost = worst_cost(b, model, estimate, max_tokens);
 	int64_t tokens = estimate + max_tokens;
 
 	if (!fits(b, cost, tokens)) {

@@ -25,6 +25,7 @@ struct budget_usage {
 struct run_budget {
 	double max_cost;    /* < 0: none */
 	int64_t max_tokens; /* 0: none */
+	bool long_cache;    /* requests ask for a cache of one hour */
 	double reserved_cost;
 	int64_t reserved_tokens;
 	int64_t in_flight;

@@ -89,6 +89,24 @@ static void test_settles_by_usage(void **state)
 	assert_int_equal(b.used.estimated_calls, 1);
 }
 
+/* Twice the price of a prefix that lives for an hour is reserved only where it was asked for. */
+static void test_long_cache(void **state)
+{
+	struct model kept = model;
+	struct run_budget b;
+	struct reservation r = {0};
+	int64_t affordable;
+
+	kept.price.cache_write_1h = 4;
+	run_budget_init(&b, 1.0, 0);
+	run_budget_reserve(&b, &kept, 10000, 0, &r, &affordable);
+	assert_true(near(r.cost, 0.02));
+	run_budget_release(&b, &r);
+	b.long_cache = true;
+	run_budget_reserve(&b, &kept, 10000, 0, &r, &affordable);
+	assert_true(near(r.cost, 0.04));
+}
+
 /* Not enough unreserved: wait for settlements; nothing in flight and still short: refuse. */
 static void test_waits_then_refuses(void **state)
 {
@@ -262,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_reserves_the_greatest_cost),
 		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_settles_by_usage),
+		cmocka_unit_test(test_long_cache),
 		cmocka_unit_test(test_waits_then_refuses),
 		cmocka_unit_test(test_token_limit),
 		cmocka_unit_test(test_no_limits_and_no_prices),
