@@ -58,15 +58,6 @@ static struct ledger_tool *tool_entry(struct ledger *ledger, const char *name)
 	return &ledger->tools[ledger->n_tools++];
 }
 
-static int64_t counts_bytes(const struct text_counts *counts)
-{
-	int64_t sum = 0;
-
-	for (size_t k = 0; k < TEXT_KINDS; k++)
-		sum += counts->bytes[k];
-	return sum;
-}
-
 /* Books counts under a category and among what no usage has covered. */
 static int64_t book(struct ledger *ledger, enum ledger_category category,
 		    const struct text_counts *counts)
@@ -76,7 +67,7 @@ static int64_t book(struct ledger *ledger, enum ledger_category category,
 	ledger->category[category] += tokens;
 	ledger->since += tokens;
 	if (category != LEDGER_THINKING)
-		ledger->text_bytes += counts_bytes(counts);
+		ledger->text_bytes += estimate_bytes(counts);
 	estimate_merge(&ledger->unmeasured, counts);
 	return tokens;
 }
