@@ -29,7 +29,8 @@ enum text_kind {
 	TEXT_HAN,
 	TEXT_KANA,
 	TEXT_HANGUL,
-	TEXT_ALPHABETS, /* letters of other alphabets and with diacritics */
+	TEXT_LATIN,	/* Latin letters with diacritics */
+	TEXT_ALPHABETS, /* letters of other alphabets */
 	TEXT_SYMBOLS,	/* all other code points, emoji, control bytes, broken UTF-8 */
 	TEXT_KINDS,
 };

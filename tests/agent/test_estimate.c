@@ -43,7 +43,8 @@ static void w6_kinds_of_runs(void **state)
 	assert_bytes("日本語のテキスト。", TEXT_HAN, 12);
 	assert_bytes("日本語のテキスト。", TEXT_KANA, 15);
 	assert_bytes("한국어", TEXT_HANGUL, 9);
-	assert_bytes("größe, Привет", TEXT_ALPHABETS, 4 + 12);
+	assert_bytes("größe, Привет", TEXT_LATIN, 4);
+	assert_bytes("größe, Привет", TEXT_ALPHABETS, 12);
 	assert_bytes("→ 🎉", TEXT_SYMBOLS, 7);
 	assert_bytes("\x01\xff\xe6\x97", TEXT_SYMBOLS, 4);
 }
