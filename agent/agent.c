@@ -62,6 +62,16 @@ int agent_end(struct agent *a, enum outcome_status status, enum call_class class
 	return 1;
 }
 
+int agent_set_budget(struct agent *a, struct err *err)
+{
+	const struct agent_settings *s = a->settings;
+
+	if (budget_init(&a->budget, s->model, s->compact_buffer, s->working_ceiling, err) < 0)
+		return -1;
+	budget_compact_at(&a->budget, s->compact_pct);
+	return 0;
+}
+
 void agent_add_user(struct agent *a, struct message *m)
 {
 	conversation_append(&a->conversation, m);
@@ -123,9 +133,9 @@ static int make_agent(struct agent *a, struct err *err)
 	conversation_init(&a->conversation);
 	checkpoint_init(a);
 	view_init(&a->view);
+	breaker_init(&a->breaker);
 	ledger_init(&a->ledger);
-	if (budget_init(&a->budget, s->model, s->compact_buffer, s->working_ceiling, err) < 0 ||
-	    file_mkdirs(s->dir_generation, 0700, err) < 0 ||
+	if (agent_set_budget(a, err) < 0 || file_mkdirs(s->dir_generation, 0700, err) < 0 ||
 	    offload_init(&a->offload, s, &a->budget, err) < 0 ||
 	    toolbox_init(&a->toolbox, s, err) < 0 || make_client(a, err) < 0 ||
 	    transcript_open(s->dir_generation, &a->transcript, err) < 0)

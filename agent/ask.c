@@ -9,6 +9,10 @@
  */
 #include "agent/ask.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agent/compact.h"
 #include "agent/context/rungs.h"
 #include "agent/events.h"
 #include "agent/model/overflow.h"
@@ -18,6 +22,8 @@
 #include "base/text.h"
 
 #define ASK_RETRIES	  3
+#define OVERFLOW_TRIES	  2    /* in a row */
+#define ASK_OVERFLOW	  2    /* of ask_prepared: compact, then again */
 #define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
 
 /* One attempt; lives until its end came, or until ask_release. */
@@ -109,23 +115,31 @@ static int end_for_room(struct agent *a, const char *what)
 /* W2: one line to the user, not one per round. */
 static void warn_once(struct agent *a, int64_t used)
 {
+	bool compacts = a->settings->compact_auto && a->breaker.state == BREAKER_CLOSED;
+
 	if (a->warned || used < a->budget.warning)
 		return;
 	a->warned = true;
-	event_warning(
-		a->channel,
-		"%lld of %lld tokens of the context are used; the agent is asked to report at %lld",
-		(long long)used, (long long)a->budget.effective, (long long)a->budget.closing);
+	event_warning(a->channel, "%lld of %lld tokens of the context are used; %s at %lld",
+		      (long long)used, (long long)a->budget.effective,
+		      compacts ? "it is compacted" : "the agent is asked to report",
+		      (long long)(compacts ? a->budget.compact : a->budget.closing));
+}
+
+static int render_list(struct agent *a, struct message *const *list, size_t n, struct ask_result *r,
+		       const char **ret_beta, struct err *err)
+{
+	buf_clear(&a->body);
+	if (client_render_request(a->client, list, n, r->max_tokens, a->view.pinned, &a->body,
+				  ret_beta, err) < 0)
+		return -1;
+	r->request_bytes = a->body.len;
+	return 0;
 }
 
 static int render(struct agent *a, struct ask_result *r, const char **ret_beta, struct err *err)
 {
-	buf_clear(&a->body);
-	if (client_render_request(a->client, a->view.list, a->view.n, r->max_tokens, a->view.pinned,
-				  &a->body, ret_beta, err) < 0)
-		return -1;
-	r->request_bytes = a->body.len;
-	return 0;
+	return render_list(a, a->view.list, a->view.n, r, ret_beta, err);
 }
 
 /* Rungs, limits, validation, body. */
@@ -193,7 +207,7 @@ static int64_t start_call(struct agent *a, const struct ask_result *r, const cha
 {
 	const struct model *model = a->settings->model;
 	struct call_request request = {
-		.purpose = CALL_MAIN,
+		.purpose = r->purpose,
 		.provider = model->provider,
 		.model = model->name,
 		.api = model->api == MODEL_API_ANTHROPIC ? "anthropic" : "openai",
@@ -229,9 +243,25 @@ static int run_attempt(struct agent *a, const struct ask_result *r, const char *
 	return 0;
 }
 
+/* The end of the work, or of a call on the side. */
+static void end_call(struct agent *a, struct ask_result *r, enum outcome_status status,
+		     enum call_class class, const char *fmt, ...)
+{
+	char text[480];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r->class = class;
+	snprintf(r->why, sizeof(r->why), "%.*s", (int)sizeof(r->why) - 1, text);
+	if (r->purpose == CALL_MAIN)
+		agent_end(a, status, class, "%s", text);
+}
+
 /* Overflow and budget are limits: the work so far is worth a report. The others say that nothing of
  * this kind can work now, and the parent decides what that means for the run. */
-static int end_by_class(struct agent *a, const struct call_end *end)
+static void end_by_class(struct agent *a, struct ask_result *r, const struct call_end *end)
 {
 	enum outcome_status status = OUTCOME_FAILED;
 	const char *name = call_class_name(end->class);
@@ -239,22 +269,38 @@ static int end_by_class(struct agent *a, const struct call_end *end)
 
 	if (end->class == CALL_OVERFLOW || end->class == CALL_BUDGET)
 		status = OUTCOME_LIMIT;
-	a->outcome.until = end->until;
+	if (r->purpose == CALL_MAIN)
+		a->outcome.until = end->until;
 	if (end->status)
-		return agent_end(a, status, end->class,
-				 "the model call failed (%s, HTTP %d): %.400s", name, end->status,
-				 message);
-	return agent_end(a, status, end->class, "the model call failed (%s): %.400s", name,
+		end_call(a, r, status, end->class, "the model call failed (%s, HTTP %d): %.400s",
+			 name, end->status, message);
+	else
+		end_call(a, r, status, end->class, "the model call failed (%s): %.400s", name,
 			 message);
 }
 
-enum verdict { VERDICT_DONE, VERDICT_ENDED, VERDICT_AGAIN, VERDICT_SMALLER };
+enum verdict { VERDICT_DONE, VERDICT_ENDED, VERDICT_AGAIN, VERDICT_SMALLER, VERDICT_OVERFLOW };
 
 /* X8: the budget does not cover the answer that was asked for, but a shorter one. */
 static bool can_be_smaller(const struct call_end *end, const struct ask_result *r)
 {
 	return end->class == CALL_BUDGET && end->limit >= BUDGET_LEAST_ROOM &&
 	       end->limit < r->max_tokens;
+}
+
+/* What the error says of the window is kept for the rest of the run. */
+static bool make_room_after_overflow(struct agent *a, const struct call_end *end)
+{
+	struct model *model = a->settings->model;
+
+	if (!a->settings->compact_auto || a->overflows >= OVERFLOW_TRIES || !compact_possible(a))
+		return false;
+	a->overflows++;
+	if (end->limit > 0 && end->limit < model->window) {
+		model->window = end->limit;
+		agent_set_budget(a, NULL);
+	}
+	return true;
 }
 
 /* A failed call's verdict. */
@@ -265,8 +311,12 @@ static enum verdict judge_failure(struct agent *a, struct attempt *at, int64_t r
 		r->max_tokens = at->end.limit;
 		return VERDICT_SMALLER;
 	}
+	/* H9: we thought that it fits, and the server knows better. */
+	if (at->end.class == CALL_OVERFLOW && r->purpose == CALL_MAIN &&
+	    make_room_after_overflow(a, &at->end))
+		return VERDICT_OVERFLOW;
 	if (at->end.class) {
-		end_by_class(a, &at->end);
+		end_by_class(a, r, &at->end);
 		return VERDICT_ENDED;
 	}
 	/* Cancelled by our own parser: its error is the message. */
@@ -276,7 +326,7 @@ static enum verdict judge_failure(struct agent *a, struct attempt *at, int64_t r
 }
 
 /* Rows 16, 26, 39 and 40 of wire.md 3: the numbers say that the prompt did not fit. */
-static enum verdict judge_numbers(struct agent *a, const struct ask_result *r)
+static enum verdict judge_numbers(struct agent *a, struct ask_result *r)
 {
 	int64_t learned = 0;
 
@@ -290,11 +340,10 @@ static enum verdict judge_numbers(struct agent *a, const struct ask_result *r)
 			learned ? " (its window is smaller than told)" : "");
 		return VERDICT_DONE;
 	}
-	agent_end(
-		a, OUTCOME_LIMIT, CALL_OVERFLOW,
-		"the server answered nothing and its counts say that the prompt did not fit (%lld "
-		"tokens by our count)",
-		(long long)r->estimate);
+	end_call(a, r, OUTCOME_LIMIT, CALL_OVERFLOW,
+		 "the server answered nothing and its counts say that the prompt did not fit (%lld "
+		 "tokens by our count)",
+		 (long long)r->estimate);
 	return VERDICT_ENDED;
 }
 
@@ -307,8 +356,8 @@ static enum verdict judge(struct agent *a, struct attempt *at, int64_t req, stru
 	r->ttft_ms = at->end.ttft_ms;
 	if (at->inside.code == ERR_DENIED) {
 		send_usage(a, req, r, NULL, at->received);
-		agent_end(a, OUTCOME_FAILED, CALL_BAD_REQUEST,
-			  "the server refused the request: %.400s", at->inside.message);
+		end_call(a, r, OUTCOME_FAILED, CALL_BAD_REQUEST,
+			 "the server refused the request: %.400s", at->inside.message);
 		return VERDICT_ENDED;
 	}
 	if (at->inside.code != ERR_NONE) {
@@ -370,7 +419,7 @@ static int try_once(struct agent *a, struct ask_result *r, const char *beta, str
 	return (int)verdict;
 }
 
-int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
+static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err)
 {
 	struct ask_result r = {.ttft_ms = -1};
 	struct err why = ERR_INIT;
@@ -386,6 +435,8 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 		rc = try_once(a, &r, beta, &why, err);
 		if (rc < VERDICT_AGAIN)
 			break;
+		if (rc == VERDICT_OVERFLOW)
+			return ASK_OVERFLOW;
 		if (rc == VERDICT_SMALLER && render(a, &r, &beta, err) < 0)
 			return -1;
 		if (rc == VERDICT_SMALLER && attempt <= ASK_RETRIES)
@@ -404,5 +455,47 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 		return rc;
 	r.duration_ms = clock_mono_ms() - began;
 	*ret = r;
+	a->overflows = 0;
 	return 0;
+}
+
+int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
+{
+	for (;;) {
+		int rc = ask_prepared(a, ret, err);
+
+		if (rc != ASK_OVERFLOW)
+			return rc;
+		rc = compact_now(a, COMPACT_REACTIVE, err);
+		if (rc < 0)
+			return -1;
+		if (rc > 0)
+			return agent_end(a, OUTCOME_LIMIT, CALL_OVERFLOW,
+					 "the prompt is too long for the model, and nothing of it "
+					 "can go");
+	}
+}
+
+int ask_side(struct agent *a, enum call_purpose purpose, struct message *const *list, size_t n,
+	     int64_t estimate, int64_t max_tokens, struct ask_result *ret, struct err *err)
+{
+	struct ask_result r = {
+		.purpose = purpose, .estimate = estimate, .max_tokens = max_tokens, .ttft_ms = -1};
+	struct err why = ERR_INIT;
+	const char *beta = NULL;
+	int64_t began = clock_mono_ms();
+	int rc;
+
+	if (validate_all(list, n, err) < 0 || render_list(a, list, n, &r, &beta, err) < 0)
+		return -1;
+	rc = try_once(a, &r, beta, &why, err);
+	if (rc < 0)
+		return -1;
+	r.duration_ms = clock_mono_ms() - began;
+	if (rc == VERDICT_SMALLER)
+		snprintf(r.why, sizeof(r.why), "the run's budget does not cover it");
+	else if (rc == VERDICT_AGAIN)
+		snprintf(r.why, sizeof(r.why), "%.290s", why.message);
+	*ret = r;
+	return rc != VERDICT_DONE;
 }

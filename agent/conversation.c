@@ -57,6 +57,11 @@ struct message *conversation_append(struct conversation *conversation, struct me
 	return message;
 }
 
+uint64_t conversation_take_uid(struct conversation *conversation)
+{
+	return conversation->next_uid++;
+}
+
 struct message *conversation_last(const struct conversation *conversation)
 {
 	return conversation->n ? conversation->messages[conversation->n - 1] : NULL;

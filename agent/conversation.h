@@ -35,6 +35,8 @@ int64_t conversation_next_round(struct conversation *conversation);
 /* Takes the message over; gives it its round and uid, unless it was loaded with them. Returns it.
  */
 struct message *conversation_append(struct conversation *conversation, struct message *message);
+/* A uid for a message that stands in a view only; never given to another one. */
+uint64_t conversation_take_uid(struct conversation *conversation);
 struct message *conversation_last(const struct conversation *conversation); /* NULL if empty */
 
 /* The opening message (W10): project instructions with their origins first, then the environment,

@@ -64,6 +64,24 @@ void event_round(struct channel *ch, const struct event_round_facts *facts)
 	send_event(ch, "round", &body);
 }
 
+void event_compact(struct channel *ch, const struct event_compact_facts *facts)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "trigger", facts->trigger);
+	add_i64(&body, "before", facts->before);
+	add_i64(&body, "after", facts->after);
+	add_i64(&body, "messages", (int64_t)facts->messages);
+	add_i64(&body, "input", facts->input);
+	add_i64(&body, "output", facts->output);
+	add_flag(&body, "by_rule", facts->by_rule);
+	add_cstr(&body, "reason", facts->reason);
+	add_i64(&body, "duration_ms", facts->duration_ms);
+	buf_addc(&body, '}');
+	send_event(ch, "compact", &body);
+}
+
 void event_tool(struct channel *ch, const struct event_tool_facts *facts)
 {
 	AUTO_BUF struct buf body = BUF_INIT;

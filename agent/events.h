@@ -26,6 +26,17 @@ struct event_round_facts {
 };
 void event_round(struct channel *ch, const struct event_round_facts *facts);
 
+struct event_compact_facts { /* H15 */
+	const char *trigger;
+	int64_t before, after; /* tokens, by the ledger */
+	size_t messages;       /* that gave way */
+	int64_t input, output; /* of the calls */
+	bool by_rule;	       /* no summary could be had: facts stand in its place */
+	const char *reason;    /* why not */
+	int64_t duration_ms;
+};
+void event_compact(struct channel *ch, const struct event_compact_facts *facts);
+
 struct event_tool_facts {
 	int64_t round;
 	const char *call, *tool, *summary;

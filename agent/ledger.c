@@ -30,6 +30,7 @@ static const char *const category_names[LEDGER_CATEGORIES] = {
 	[LEDGER_RESULTS] = "results",
 	[LEDGER_ATTACHMENTS] = "attachments",
 	[LEDGER_NOTES] = "notes",
+	[LEDGER_SUMMARY] = "summary",
 };
 
 void ledger_init(struct ledger *ledger)
@@ -82,6 +83,7 @@ void ledger_fixed(struct ledger *ledger, const char *system, const struct tool_s
 	if (system)
 		estimate_count(&counts, system, strlen(system));
 	book(ledger, LEDGER_SYSTEM, &counts);
+	ledger->fixed = counts;
 	for (size_t i = 0; i < n_tools; i++) {
 		struct text_counts tool = {.overhead = BLOCK_OVERHEAD};
 
@@ -89,6 +91,7 @@ void ledger_fixed(struct ledger *ledger, const char *system, const struct tool_s
 		estimate_count(&tool, tools[i].description, strlen(tools[i].description));
 		estimate_count(&tool, tools[i].schema, strlen(tools[i].schema));
 		book(ledger, LEDGER_TOOLS, &tool);
+		estimate_merge(&ledger->fixed, &tool);
 	}
 }
 
@@ -103,6 +106,7 @@ static enum ledger_category text_category(enum block_origin origin)
 	case ORIGIN_ENVIRONMENT: return LEDGER_ENVIRONMENT;
 	case ORIGIN_TOOL: return LEDGER_RESULTS;
 	case ORIGIN_NUDGE: return LEDGER_NOTES;
+	case ORIGIN_SUMMARY: return LEDGER_SUMMARY;
 	}
 	return LEDGER_NOTES;
 }
@@ -222,6 +226,24 @@ void ledger_answer(struct ledger *ledger, struct message *m, const struct model_
 void ledger_removed(struct ledger *ledger, int64_t tokens)
 {
 	ledger->removed += tokens;
+}
+
+/* Answers that a usage measured are estimated like the rest: the next usage covers all of it again. */
+void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n)
+{
+	int64_t fixed = ledger->category[LEDGER_SYSTEM] + ledger->category[LEDGER_TOOLS];
+
+	for (size_t i = LEDGER_TOOLS + 1; i < LEDGER_CATEGORIES; i++)
+		ledger->category[i] = 0;
+	for (size_t i = 0; i < ledger->n_tools; i++)
+		ledger->tools[i].tokens = 0;
+	ledger->base = ledger->removed = 0;
+	ledger->since = fixed;
+	ledger->text_bytes = 0;
+	ledger->unmeasured = ledger->fixed;
+	ledger->pinned_times = 0;
+	for (size_t i = 0; i < n; i++)
+		ledger_add(ledger, view[i]);
 }
 
 int64_t ledger_used(const struct ledger *ledger)

@@ -27,7 +27,8 @@ enum ledger_category {
 	LEDGER_THINKING,
 	LEDGER_RESULTS, /* of all tools; by tool: ledger_tool */
 	LEDGER_ATTACHMENTS,
-	LEDGER_NOTES, /* what baton wrote: nudges, job ends */
+	LEDGER_NOTES,	/* what baton wrote: nudges, job ends */
+	LEDGER_SUMMARY, /* of what was compacted away */
 	LEDGER_CATEGORIES,
 };
 
@@ -45,8 +46,9 @@ struct ledger {
 	struct ledger_tool *tools;
 	size_t n_tools, cap_tools;
 	struct text_counts
-		unmeasured; /* what no usage has covered yet: the next one teaches by it */
-	int64_t text_bytes; /* of all but thinking, which a server may strip */
+		unmeasured;	  /* what no usage has covered yet: the next one teaches by it */
+	struct text_counts fixed; /* system prompt and tools */
+	int64_t text_bytes;	  /* of all but thinking, which a server may strip */
 	/* Trap 84: a server that cuts the prompt silently reports the same total every time. */
 	int64_t pinned_total;
 	int pinned_times;
@@ -65,6 +67,8 @@ void ledger_add(struct ledger *ledger, struct message *m);
  * answer that is not kept: its output does not count). */
 void ledger_answer(struct ledger *ledger, struct message *m, const struct model_usage *usage);
 void ledger_removed(struct ledger *ledger, int64_t tokens);
+/* The view was rewritten: everything but the fixed part is counted anew, and no usage is known yet. */
+void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n);
 
 int64_t ledger_used(const struct ledger *ledger);
 int64_t ledger_tool(const struct ledger *ledger, const char *name);

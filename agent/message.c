@@ -24,6 +24,7 @@ static const char *const origin_names[] = {
 	[ORIGIN_ENVIRONMENT] = "environment",
 	[ORIGIN_TOOL] = "tool",
 	[ORIGIN_NUDGE] = "nudge",
+	[ORIGIN_SUMMARY] = "summary",
 };
 
 struct message *message_new(enum message_role role)
@@ -152,6 +153,20 @@ struct block *message_add_opaque(struct message *m, const char *raw)
 	struct block *b = add_block(m, BLOCK_OPAQUE, ORIGIN_MODEL);
 	set_text(b, NULL, 0);
 	b->raw = mem_strdup(raw);
+	return b;
+}
+
+struct block *message_add_block(struct message *m, const struct block *block)
+{
+	struct block *b = add_block(m, block->kind, block->origin);
+
+	b->id = mem_strdup(block->id);
+	b->name = mem_strdup(block->name);
+	if (block->text)
+		set_text(b, block->text, block->text_len);
+	b->raw = mem_strdup(block->raw);
+	b->is_error = block->is_error;
+	b->partial = block->partial;
 	return b;
 }
 

@@ -34,7 +34,8 @@ enum block_origin {
 	ORIGIN_INSTRUCTIONS, /* AGENTS.md and rules */
 	ORIGIN_ENVIRONMENT,  /* root, branch, date: what differs between agents */
 	ORIGIN_TOOL,
-	ORIGIN_NUDGE, /* written by baton: budget notes, empty-turn nudges, job ends */
+	ORIGIN_NUDGE,	/* written by baton: budget notes, empty-turn nudges, job ends */
+	ORIGIN_SUMMARY, /* of what was compacted away: the model's words, never the user's */
 };
 
 struct block {
@@ -77,6 +78,8 @@ struct block *message_add_result(struct message *m, const char *call_id, const c
 struct block *message_add_image(struct message *m, const char *call_id, const char *media_type,
 				const char *base64, size_t n);
 struct block *message_add_opaque(struct message *m, const char *raw);
+/* A copy of a block of another message, whole as it is. */
+struct block *message_add_block(struct message *m, const struct block *block);
 /* White space only, by Unicode's notion: what providers refuse as empty (traps 28, 30). */
 bool message_text_is_blank(const char *text, size_t n);
 size_t message_count(const struct message *m, enum block_kind kind);

@@ -19,6 +19,7 @@
 
 #include "agent/ask.h"
 #include "agent/calls.h"
+#include "agent/compact.h"
 #include "agent/events.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
@@ -140,6 +141,8 @@ static int append_answer(struct agent *a, struct stream_answer *answer, struct e
 
 	client_render_message(a->client, m);
 	ledger_answer(&a->ledger, m, &answer->usage);
+	if (answer->usage.known)
+		breaker_judged(&a->breaker, usage_prompt(&answer->usage) > a->budget.compact);
 	transcript_message(a->transcript, m);
 	transcript_usage(a->transcript, m->round, &answer->usage, ledger_used(&a->ledger));
 	transcript_tools_started(a->transcript, m);
@@ -220,8 +223,7 @@ static void tell_round(struct agent *a, const struct ask_result *r)
 			"from now on (give the model a larger one, or --window)",
 			(long long)learned);
 		a->settings->model->window = learned;
-		budget_init(&a->budget, a->settings->model, a->settings->compact_buffer,
-			    a->settings->working_ceiling, NULL);
+		agent_set_budget(a, NULL);
 	}
 }
 
@@ -273,6 +275,9 @@ static int one_round(struct agent *a, struct err *err)
 	struct ask_result r = {.ttft_ms = -1};
 	int rc;
 
+	/* First, so that one large result does not force an end that a summary would avert. */
+	if (!a->forced && !waiter_report_wanted(a->waiter, NULL) && compact_if_needed(a, err) < 0)
+		return -1;
 	check_limits(a);
 	rc = check_forced(a, err);
 	if (!rc)

@@ -99,6 +99,9 @@ static const struct field fields[] = {
 	{"context", "compact_buffer", FIELD_I64, FIELD_OPTIONAL, AT(compact_buffer), .min = 0,
 	 .max = 100000000, .dflt = 13000},
 	{"context", "cache_1h", FIELD_FLAG, FIELD_OPTIONAL, AT(cache_1h)},
+	{"context", "compact", FIELD_FLAG, FIELD_OPTIONAL, AT(compact_auto)},
+	{"context", "compact_pct", FIELD_I64, FIELD_OPTIONAL, AT(compact_pct), .min = 0, .max = 100,
+	 .dflt = 0},
 	{"context", "working_ceiling", FIELD_I64, FIELD_OPTIONAL, AT(working_ceiling), .min = 0,
 	 .max = 100000000, .dflt = 0},
 };

@@ -46,6 +46,8 @@ struct agent_settings {
 	struct model *model;
 
 	const char *dir_generation, *dir_worktree, *dir_scratch, *dir_cache;
+	int64_t compact_pct; /* W4: the threshold as a share of effective; 0: by compact_buffer */
+	bool compact_auto; /* H5 at the threshold; false: the agent reports when its window is full */
 	const char *stderr_path; /* where this process's own messages go; NULL: as inherited */
 	const char *dir_git;	 /* NULL: no git */
 	const char *git_file, *head_ref;

@@ -13,6 +13,7 @@
 #define BATON_AGENT_STATE_H
 
 #include "agent/checkpoint.h"
+#include "agent/context/breaker.h"
 #include "agent/context/budget.h"
 #include "agent/context/offload.h"
 #include "agent/context/view.h"
@@ -59,6 +60,7 @@ struct agent {
 	struct view view;
 	struct ledger ledger;
 	struct window_budget budget;
+	struct breaker breaker;
 	struct validator validator;
 	struct transcript *transcript;
 	struct offload offload;
@@ -72,6 +74,7 @@ struct agent {
 	char forced_why[256];
 	int forced_requests;	/* made since it is forced */
 	int blank, cut, paused; /* such answers in a row */
+	int overflows;		/* requests in a row that the server found too long */
 	int wrong_reports;
 	bool reported;	     /* the parent has a report on record */
 	bool told_to_report; /* an answer without calls was answered by the nudge */
@@ -84,6 +87,8 @@ struct agent {
 int agent_end(struct agent *a, enum outcome_status status, enum call_class class, const char *fmt,
 	      ...) __attribute__((format(printf, 4, 5)));
 
+/* The thresholds by the settings and what the model's window is known to be now. ERR_USAGE. */
+int agent_set_budget(struct agent *a, struct err *err);
 /* A user message goes into the conversation: rendered, booked, in the transcript's batch. */
 void agent_add_user(struct agent *a, struct message *m);
 /* A nudge of baton as a new message. */

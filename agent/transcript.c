@@ -166,6 +166,23 @@ void transcript_request(struct transcript *t, const struct transcript_request *r
 	jsonl_end(t->writer);
 }
 
+void transcript_boundary(struct transcript *t, const struct transcript_boundary *b)
+{
+	struct buf *out = begin(t, "system");
+
+	add_str(out, "subtype", "compact_boundary");
+	add_str(out, "content", b->content);
+	buf_adds(out, ",\"compactMetadata\":{\"trigger\":");
+	json_write_cstr(out, b->trigger);
+	add_i64(out, "preTokens", b->pre_tokens);
+	add_i64(out, "postTokens", b->post_tokens);
+	buf_addf(out,
+		 ",\"preservedSegment\":{\"headUuid\":\"%" PRIu64 "\",\"anchorUuid\":\"%" PRIu64
+		 "\",\"tailUuid\":\"%" PRIu64 "\"}}",
+		 b->head, b->anchor, b->tail);
+	jsonl_end(t->writer);
+}
+
 void transcript_end(struct transcript *t, const char *status, const char *reason)
 {
 	struct buf *out = begin(t, "end");

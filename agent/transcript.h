@@ -9,6 +9,8 @@
  *   tool_result   {round, call, file, bytes}   where all of a shortened result is
  *   usage         {round, input, cache_read, cache_write, output, thinking, known, used}
  *   request       {round, bytes, messages, used, max_tokens, window thresholds, by: {...}}
+ *   system        {subtype: "compact_boundary", content, compactMetadata: {trigger, preTokens, postTokens,
+ *                 preservedSegment: {headUuid, anchorUuid, tailUuid}}} (H12; uids as strings)
  *   end           {status, reason}
  *
  * Writing functions only fill the batch; transcript_sync brings it out in one write and one
@@ -48,6 +50,12 @@ struct transcript_request {
 };
 void transcript_request(struct transcript *t, const struct transcript_request *request,
 			const struct window_budget *budget, const struct ledger *ledger);
+struct transcript_boundary { /* H12 */
+	const char *trigger, *content;
+	int64_t pre_tokens, post_tokens;
+	uint64_t head, anchor, tail; /* uids: first kept, opening, last kept */
+};
+void transcript_boundary(struct transcript *t, const struct transcript_boundary *boundary);
 void transcript_end(struct transcript *t, const char *status, const char *reason);
 
 /* All records so far are on disk afterwards. A full disk is ERR_NO_SPACE, "no space on PATH" (trap

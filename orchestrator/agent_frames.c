@@ -102,7 +102,7 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 	AUTO_JSON struct json_object *body = NULL;
 	const char *name = json_str(frame->header, "name", "");
 	static const char *const known[] = {"round",   "tool",	"state", "text",
-					    "warning", "retry", "job"};
+					    "warning", "retry", "job",	 "compact"};
 	char type[32];
 
 	if (body_object(frame, &body, err) < 0)

@@ -318,6 +318,10 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set(doc, "limits", document_limits(agent));
 	json_set_i64(context, "compact_buffer",
 		     agent->role->compact_buffer ? agent->role->compact_buffer : 13000);
+	const char *compact = settings_str(run->settings, OPT_COMPACT);
+	json_set_bool(context, "compact", !compact || strcmp(compact, "off") != 0);
+	json_set_i64(context, "compact_pct",
+		     (int64_t)MAX(settings_double(run->settings, OPT_COMPACT_PCT), 0));
 	json_set_i64(context, "working_ceiling", settings_i64(run->settings, OPT_CEILING));
 	const char *life = settings_str(run->settings, OPT_CACHE_LIFE);
 	json_set_bool(context, "cache_1h", life && strcmp(life, "1h") == 0);

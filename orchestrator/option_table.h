@@ -22,6 +22,10 @@
 	       "TOKENS", "use no more of the window (default: 400,000, and no dearer price tier)") \
 	OPTION(CACHE_LIFE, "cache-life", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "5m|1h", "TIME",       \
 	       "how long a provider that asks keeps tools and system prompt in its cache")         \
+	OPTION(COMPACT, "compact", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "auto|off", "WHEN",          \
+	       "summarise an agent's older rounds when its window fills, or never")                \
+	OPTION(COMPACT_PCT, "compact-pct", PERCENT, SCOPE_WORK, CFG_ANY, 0, 100, "", "PERCENT",    \
+	       "share of the usable window at which that happens, instead of the role's buffer")   \
 	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
 	       "reasoning effort asked from the model")                                            \
 	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME",                     \

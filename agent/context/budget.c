@@ -67,6 +67,17 @@ int budget_init(struct window_budget *budget, const struct model *model, int64_t
 	return 0;
 }
 
+void budget_compact_at(struct window_budget *b, int64_t percent)
+{
+	int64_t gap = b->compact - b->warning;
+
+	if (percent <= 0)
+		return;
+	b->compact = MAX(MIN(share(b->effective, percent), b->blocking - 2), 2);
+	b->warning = MAX(b->compact - gap, 1);
+	b->closing = MAX(b->closing, b->compact + 1);
+}
+
 int64_t budget_answer_room(const struct window_budget *budget, int64_t wanted, int64_t used)
 {
 	int64_t margin = MAX(budget->window / 100, ANSWER_MARGIN);

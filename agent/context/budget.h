@@ -30,6 +30,10 @@ struct window_budget {
 int budget_init(struct window_budget *budget, const struct model *model, int64_t compact_buffer,
 		int64_t ceiling, struct err *err);
 
+/* Moves the compact threshold, and warning with it, to a share of effective (W4). The order of the
+ * thresholds stays: a share that would break it is taken as far as it goes. 0: as it is. */
+void budget_compact_at(struct window_budget *budget, int64_t percent);
+
 /* max_tokens of a request with `used` tokens of input: min(wanted, max output, window / 4), less
  * where the window or the margin (1 % or 512) asks for it. 0 if under BUDGET_ANSWER_MIN is left. */
 int64_t budget_answer_room(const struct window_budget *budget, int64_t wanted, int64_t used);

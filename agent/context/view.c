@@ -15,8 +15,17 @@ void view_init(struct view *view)
 
 void view_release(struct view *view)
 {
+	for (size_t i = 0; i < view->n_own; i++)
+		message_free(view->own[i]);
+	free(view->own);
 	free(view->list);
 	view_init(view);
+}
+
+void view_own(struct view *view, struct message *message)
+{
+	MEM_GROW(view->own, view->cap_own, view->n_own + 1);
+	view->own[view->n_own++] = message;
 }
 
 void view_sync(struct view *view, const struct conversation *conversation)

@@ -3,7 +3,8 @@
  *
  * History is append-only; what the model sees of it is this list. The rungs of the ladder (rungs.h)
  * change the view, never the conversation. Between two intentional cache breaks a view only grows
- * at its end (W11). The messages belong to the conversation.
+ * at its end (W11); a break goes through epoch.h. The messages belong to the conversation, but for
+ * those that a break put in.
  */
 #ifndef BATON_AGENT_CONTEXT_VIEW_H
 #define BATON_AGENT_CONTEXT_VIEW_H
@@ -16,12 +17,17 @@
 struct view {
 	struct message **list;
 	size_t n, cap;
-	size_t taken; /* messages of the conversation that were taken so far */
-	long pinned;  /* index of the message that carries a lasting cache marker (H17); -1: none */
+	size_t taken;	      /* messages of the conversation that were taken so far */
+	struct message **own; /* copies and summaries that rungs made; the view's */
+	size_t n_own, cap_own;
+	int64_t epoch; /* rewrites so far (W11) */
+	long pinned; /* index of the message that carries a lasting cache marker (H17); -1: none */
 };
 
 void view_init(struct view *view);
 void view_release(struct view *view);
+/* Takes a message over that is not the conversation's. */
+void view_own(struct view *view, struct message *message);
 /* Takes what was appended to the conversation since the last call. */
 void view_sync(struct view *view, const struct conversation *conversation);
 

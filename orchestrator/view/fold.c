@@ -124,6 +124,14 @@ static void on_settled(struct display *v, struct display_agent *a, struct json_o
 	v->unpriced = !json_has(r, "total_cost");
 }
 
+static void on_compact(struct display_agent *a, struct json_object *data, struct buf *line)
+{
+	a->used = json_i64(data, "after", a->used);
+	say(line, a, "context compacted%s: %lld to %lld tokens",
+	    json_flag(data, "by_rule", false) ? " by rule, without a summary" : "",
+	    (long long)json_i64(data, "before", 0), (long long)a->used);
+}
+
 /* Records that are not named here change nothing: later versions will write more of them. */
 static void fold_agent(struct display *v, const char *type, struct json_object *r, struct buf *line)
 {
@@ -145,6 +153,8 @@ static void fold_agent(struct display *v, const char *type, struct json_object *
 			   line);
 	else if (strcmp(type, "agent.retry") == 0)
 		on_message(a, "asking again: ", json_str(data, "reason", ""), line);
+	else if (strcmp(type, "agent.compact") == 0)
+		on_compact(a, data, line);
 	else if (strcmp(type, "agent.ended") == 0)
 		on_ended(v, a, r, line);
 	else if (strcmp(type, "call.settled") == 0)

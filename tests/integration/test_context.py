@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The context engine in whole runs: windows that fill, summaries, and what survives them (H5, H9, H10, X1, X2)."""
+import re
+
+from rig import answer, check, equal, main, report, shell, test
+
+SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
+            "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
+SUMMARY = "<analysis>thinking</analysis>\n<summary>\n" + "".join(
+    f"{n}. {name}:\nnone\n" for n, name in enumerate(SECTIONS, 1)) + "</summary>"
+# Counts in a file, so that the work goes on wherever it was, and prints what fills a window.
+STEP = ("n=$(cat count 2>/dev/null || echo 0); n=$((n+1)); echo $n >count; git add -A; git commit -q -m \"Step $n\"; "
+        "seq $((n*1000)) $((n*1000+500)); echo reached $n.")
+TASK = "Count to the end. Never push anything."
+
+
+def counting(world, last, *options, summary=None, window=16000, status=0):
+    world.repository()
+    rules = [
+        {"match": {"is_compaction": True}, "answer": summary or {"text": SUMMARY}},
+        {"match": {"tool_result": rf"reached {last}\."}, "answer": answer(report(f"Counted to {last}."))},
+        {"match": {"last_message": "(?i)call .?report.? now"}, "answer": answer(report("What there is.", "partial"))},
+        {"match": {}, "answer": answer(shell(STEP))},
+    ]
+    model = f"rehearsal:{world.scenario(rules, window=window)}"
+    done = world.baton("run", TASK, "--model", model, "--window", str(window), *options, status=status)
+    run = world.run()
+    return done, run, run.records("agent.compact")
+
+
+@test
+def work_goes_on_through_many_windows(world):
+    """Forty rounds in a window that holds about five: a server that enforces it never has to refuse."""
+    done, run, compactions = counting(world, 40)
+    equal(run.last("run.finished")["status"], "succeeded", "status", done)
+    check(len(compactions) >= 5, "compactions", len(compactions))
+    check(not any(c["data"]["by_rule"] for c in compactions), "summaries by rule", compactions)
+    for c in compactions:
+        check(c["data"]["after"] < c["data"]["before"], "nothing was freed", c)
+    equal(run.records("agent.retry"), [], "requests that had to be made again")
+    equal(world.git("log", "--format=%s", run.branch()).split("\n")[0], "Step 40", "the newest commit")
+    world.no_strays(5)
+
+
+@test
+def boundaries_are_on_record(world):
+    """H12, and a line for the user."""
+    done, run, compactions = counting(world, 20)
+    boundaries = [r for r in run.transcript() if r["type"] == "system"]
+    equal(len(boundaries), len(compactions), "boundary records (H12)", done)
+    for b in boundaries:
+        equal(b["subtype"], "compact_boundary", "subtype")
+        check(set(b["compactMetadata"]["preservedSegment"]) == {"headUuid", "anchorUuid", "tailUuid"}, "segment", b)
+    check("context compacted" in done.err, "a line for the user", done)
+
+
+@test
+def a_model_that_cannot_summarise_stops_nobody(world):
+    """X1: the cut by rule each time, until the breaker opens; then a report, with the work kept."""
+    done, run, compactions = counting(world, 40, summary={"text": "No."}, status=1)
+    check(1 <= len(compactions) <= 3, "compactions", compactions)
+    check(all(c["data"]["by_rule"] for c in compactions), "by rule", compactions)
+    check(run.agents()["a1"]["rounds"] > 8, "rounds", run.agents()["a1"])
+    check(re.search("reset is wanted", done.err), "the alarm", done)
+    check("Step" in world.git("log", "--format=%s", run.branch()), "the work", done)
+    world.no_strays(5)
+
+
+@test
+def compaction_can_be_switched_off(world):
+    done, run, compactions = counting(world, 40, "--compact", "off", status=1)
+    equal(compactions, [], "compactions", done)
+    check(run.agents()["a1"]["rounds"] < 12, "rounds", run.agents()["a1"])
+
+
+if __name__ == "__main__":
+    main()
