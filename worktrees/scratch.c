@@ -30,6 +30,8 @@ static char *path_list(const char *a, const char *b)
 
 int scratch_open(struct scratch *scratch, struct work *work, struct err *err)
 {
+	AUTO_FREE char *index_lock = work_path(work, "scratch.index.lock");
+
 	*scratch = (struct scratch){.work = work};
 	scratch->objects = work_path(work, "scratch");
 	scratch->incoming = work_path(work, "incoming");
@@ -39,6 +41,8 @@ int scratch_open(struct scratch *scratch, struct work *work, struct err *err)
 	if (work_lock(work, err) < 0)
 		return -1;
 	unlink(scratch->index);
+	/* Under our lock no git of ours lives: this is the lock file of one that was killed. */
+	unlink(index_lock);
 	if (disk_remove(scratch->objects, err) < 0 || disk_remove(scratch->incoming, err) < 0)
 		return -1;
 	if (mkdir(scratch->objects, 0700) < 0)

@@ -291,6 +291,26 @@ static void a_killed_service_leaves_no_worker(void **state)
 	rig_free(&rig);
 }
 
+/* A git that was killed leaves the lock file of our scratch index: the next operation goes on. */
+static void a_killed_gits_lock_file_holds_nobody(void **state)
+{
+	struct rig rig;
+
+	begin(&rig);
+	json_object_put(rig_create(&rig, "r1", "a1"));
+	AUTO_FREE char *where = inside(&rig, "r1", "a1");
+	free(rig_sh(&rig, where, "echo two > src/a.c"));
+	static const char *const ops[] = {"checkpoint", "diff", "remove"};
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		free(rig_sh(&rig, "repo",
+			    "touch .git/baton/runs/r1/agents/a1/git.state/scratch.index.lock"));
+		struct json_object *body = rig_entry(&rig, "r1", "a1", NULL);
+		json_set_str(body, "message", "saved");
+		json_object_put(rig_ok(&rig, ops[i], body));
+	}
+	rig_free(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_worktree_deleted_by_hand_goes_quietly),
 		cmocka_unit_test(a_kill_at_any_point_of_a_creation_is_pruned),
 		cmocka_unit_test(a_killed_service_leaves_no_worker),
+		cmocka_unit_test(a_killed_gits_lock_file_holds_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
