@@ -2,7 +2,7 @@
  * spare.c - one waiting agent process. Runs in the parent.
  *
  * It stands in the registry like every child and is reaped there. Until it is taken, the only frame
- * that it may send is hello. Its stderr is this program's until the start document names its file:
+ * that it may send is hello; what it says while it is ended unused is not heard. Its stderr is this program's until the start document names its file:
  * what it says before (a library that is missing) concerns the user, not a run's folder.
  */
 #include "orchestrator/spare.h"
@@ -51,6 +51,9 @@ static int on_spare_frame(struct child *child, const struct frame *frame, struct
 {
 	struct run *run = child->arg;
 
+	/* Asked to end it sends a result, as every agent does: nobody asked it for one. */
+	if (child->state != CHILD_RUNNING)
+		return 0;
 	if (frame->type != FRAME_HELLO || run->spare_said_hello)
 		return err_set(err, ERR_INVALID, "a waiting agent sent '%s'",
 			       frame_name(frame->type));

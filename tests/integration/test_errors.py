@@ -74,6 +74,16 @@ def unknown_options_and_commands_name_the_nearest(world):
 
 
 @test
+def an_early_end_says_its_own_reason_only(world):
+    """The agent process that waited for work is ended unheard: its end concerns nobody."""
+    model = simple(world)
+    os.makedirs(world.path("plain"))
+    for args in (("run", "x", "--role", "nosuch"), ("run", "x", "-C", world.path("plain")), ("review", "HEAD..HEAD")) * 3:
+        done = world.baton(*args, "--model", model, status=None)
+        check("waiting agent" not in done.err and "spare" not in done.err, "the waiting agent's end is told", done)
+
+
+@test
 def an_unknown_role_is_named(world):
     model = simple(world)
     refused(world, "run", "x", "--model", model, "--role", "revewer", words=["revewer", "reviewer"])
