@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #include "agent/compact.h"
-#include "agent/context/rungs.h"
 #include "agent/events.h"
 #include "agent/model/overflow.h"
 #include "base/clock.h"
@@ -145,15 +144,7 @@ static int render(struct agent *a, struct ask_result *r, const char **ret_beta, 
 /* Rungs, limits, validation, body. */
 static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta, struct err *err)
 {
-	struct rung_input in = {.view = &a->view,
-				.ledger = &a->ledger,
-				.budget = &a->budget,
-				.offload = &a->offload};
-	int64_t freed = 0;
-
 	view_sync(&a->view, &a->conversation);
-	if (rungs_run(RUNG_REQUEST, &in, a->budget.compact, &freed, err) < 0)
-		return -1;
 	r->estimate = ledger_used(&a->ledger);
 	warn_once(a, r->estimate);
 	if (r->estimate > a->budget.blocking)

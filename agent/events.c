@@ -82,6 +82,18 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 	send_event(ch, "compact", &body);
 }
 
+void event_cleared(struct channel *ch, int64_t before, int64_t after)
+{
+	struct event_compact_facts facts = {
+		.trigger = "results",
+		.before = before,
+		.after = after,
+		.reason = "",
+	};
+
+	event_compact(ch, &facts);
+}
+
 void event_tool(struct channel *ch, const struct event_tool_facts *facts)
 {
 	AUTO_BUF struct buf body = BUF_INIT;

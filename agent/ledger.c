@@ -228,6 +228,13 @@ void ledger_removed(struct ledger *ledger, int64_t tokens)
 	ledger->removed += tokens;
 }
 
+void ledger_cleared(struct ledger *ledger, int64_t tokens)
+{
+	int64_t *results = &ledger->category[LEDGER_RESULTS];
+
+	*results = MAX(*results - tokens, 0);
+}
+
 /* Answers that a usage measured are estimated like the rest: the next usage covers all of it again. */
 void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n)
 {

@@ -67,6 +67,8 @@ void ledger_add(struct ledger *ledger, struct message *m);
  * answer that is not kept: its output does not count). */
 void ledger_answer(struct ledger *ledger, struct message *m, const struct model_usage *usage);
 void ledger_removed(struct ledger *ledger, int64_t tokens);
+/* Results were cleared: their category holds less. ledger_removed books the sum. */
+void ledger_cleared(struct ledger *ledger, int64_t tokens);
 /* The view was rewritten: everything but the fixed part is counted anew, and no usage is known yet. */
 void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n);
 

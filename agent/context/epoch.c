@@ -44,6 +44,21 @@ static void drop_thinking(struct view *view, struct conversation *c, size_t from
 	}
 }
 
+void epoch_put(struct view *view, struct conversation *conversation, size_t index,
+	       struct message *copy)
+{
+	copy->uid = conversation_take_uid(conversation);
+	view_own(view, copy);
+	view->list[index] = copy;
+}
+
+void epoch_close(struct view *view, struct conversation *conversation, size_t from, bool bound)
+{
+	if (bound)
+		drop_thinking(view, conversation, from);
+	view->epoch++;
+}
+
 void epoch_end(struct view *view, struct ledger *ledger, struct conversation *conversation,
 	       size_t from, size_t to, struct message *with, bool bound)
 {

@@ -8,6 +8,7 @@
 #ifndef BATON_AGENT_CONTEXT_EPOCH_H
 #define BATON_AGENT_CONTEXT_EPOCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/context/view.h"
@@ -18,6 +19,12 @@
  * ledger anew. `bound`: the model binds thinking to its prefix (preserved_thinking). */
 void epoch_end(struct view *view, struct ledger *ledger, struct conversation *conversation,
 	       size_t from, size_t to, struct message *with, bool bound);
+
+/* Single messages give way to copies (taken over): any number of epoch_put, then one epoch_close with the
+ * index behind the first that changed. The ledger is the caller's: what went is known exactly. */
+void epoch_put(struct view *view, struct conversation *conversation, size_t index,
+	       struct message *copy);
+void epoch_close(struct view *view, struct conversation *conversation, size_t from, bool bound);
 
 /* The newest messages that stay (H5): the index of the first one, an assistant message that begins a
  * round, so that no call is parted from its results (trap 20, 22). Whole rounds are taken as long as all

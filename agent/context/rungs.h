@@ -3,7 +3,8 @@
  *
  * A rung works on results that arrive (RUNG_ARRIVAL) or on the view before a request
  * (RUNG_REQUEST). A later rung runs only if the earlier ones did not free enough; each says how
- * many tokens it freed, and the ledger books that number.
+ * many tokens it freed, and the ledger books that number. The rungs that need a model call (compact.h) come
+ * after these.
  */
 #ifndef BATON_AGENT_CONTEXT_RUNGS_H
 #define BATON_AGENT_CONTEXT_RUNGS_H
@@ -19,6 +20,9 @@ enum rung_cost { RUNG_FREE, RUNG_MODEL_CALL }; /* what it needs */
 
 struct rung_input {
 	struct view *view;
+	struct conversation *conversation; /* RUNG_REQUEST: for uids of what a rung makes */
+	const struct model *model;
+	int64_t rounds_left;
 	struct ledger *ledger;
 	const struct window_budget *budget;
 	struct offload *offload;
@@ -30,6 +34,7 @@ struct rung {
 	const char *name;
 	enum rung_time time;
 	enum rung_cost cost;
+	bool early; /* has a trigger of its own below the goal */
 	bool (*wanted)(const struct rung_input *in);
 	int (*run)(struct rung_input *in, int64_t *ret_freed, struct err *err);
 };

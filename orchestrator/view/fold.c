@@ -127,7 +127,9 @@ static void on_settled(struct display *v, struct display_agent *a, struct json_o
 static void on_compact(struct display_agent *a, struct json_object *data, struct buf *line)
 {
 	a->used = json_i64(data, "after", a->used);
-	say(line, a, "context compacted%s: %lld to %lld tokens",
+	bool cleared = strcmp(json_str(data, "trigger", ""), "results") == 0;
+	say(line, a, "%s%s: %lld to %lld tokens",
+	    cleared ? "old tool results cleared" : "context compacted",
 	    json_flag(data, "by_rule", false) ? " by rule, without a summary" : "",
 	    (long long)json_i64(data, "before", 0), (long long)a->used);
 }

@@ -174,6 +174,33 @@ static void h9_reactive(void **state)
 	fake_release(&p);
 }
 
+/* T7: above the threshold old results go first, and no summary is asked for when that is enough. */
+static void t7_results_go_before_a_summary(void **state)
+{
+	static const struct fake_step script[] = {
+		LONG(1, "OLD-1"),
+		LONG(2, "OLD-2"),
+		CALL(3, "NEW-3"),
+		CALL(4, "NEW-4"),
+		CALL(5, "NEW-5"),
+		CALL(6, "NEW-6"),
+		{.calls = "c7 shell {\"command\":\"echo NEW-7\"}", .input = FULL},
+		{.calls = REPORT_CALL},
+	};
+	struct fake_parent p = {.pid = 0};
+
+	RUN(&p, script, SETTINGS);
+	assert_string_equal(p.result, "done");
+	assert_int_equal(p.n_requests, 8);
+	fake_expect(&p, 6, "OLD-1\\n");
+	fake_expect(&p, 7, "Old tool result content cleared");
+	fake_expect(&p, 7, "echo OLD-1"); /* the call stays */
+	fake_expect_not(&p, 7, "OLD-1\\n");
+	fake_expect(&p, 7, "NEW-3");
+	assert_true(fake_event_seen(&p, "compact", "\"trigger\":\"results\""));
+	fake_release(&p);
+}
+
 /* W4: never compacted if the user does not want it. */
 static void w4_off(void **state)
 {
@@ -197,13 +224,10 @@ static void w4_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(h5_a_summary_takes_the_place),
-		WITH_FOLDER(h5_in_the_openai_form),
-		WITH_FOLDER(h5_a_tool_call_is_a_failed_try),
-		WITH_FOLDER(x1_the_cut_by_rule),
-		WITH_FOLDER(trap_1_no_loop_of_compactions),
-		WITH_FOLDER(h9_reactive),
-		WITH_FOLDER(w4_off),
+		WITH_FOLDER(h5_a_summary_takes_the_place),   WITH_FOLDER(h5_in_the_openai_form),
+		WITH_FOLDER(h5_a_tool_call_is_a_failed_try), WITH_FOLDER(x1_the_cut_by_rule),
+		WITH_FOLDER(trap_1_no_loop_of_compactions),  WITH_FOLDER(h9_reactive),
+		WITH_FOLDER(t7_results_go_before_a_summary), WITH_FOLDER(w4_off),
 	};
 	return cmocka_run_group_tests_name("agent/compact", tests, NULL, NULL);
 }
