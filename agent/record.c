@@ -46,9 +46,10 @@ static void add_facts(struct buf *out, const struct record *record, const char *
 	const struct record_command *c;
 
 	buf_addf(out,
-		 "This report was made by rule: %s. Seen: %" PRId64 " rounds, %" PRId64
-		 " tool calls, %" PRId64 " of them failed.",
-		 why, rounds, record->tool_calls, record->failed_calls);
+		 "This report was made by rule: %s. Seen: %" PRId64 " round%s, %" PRId64
+		 " tool call%s, %" PRId64 " of them failed.",
+		 why, rounds, rounds == 1 ? "" : "s", record->tool_calls,
+		 record->tool_calls == 1 ? "" : "s", record->failed_calls);
 	for (size_t i = 0; (c = command_at(record, i)); i++)
 		buf_addf(out, "%s%s (exit code %d)", i ? "; " : " Last commands: ", c->summary,
 			 c->exit_code);

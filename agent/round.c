@@ -51,8 +51,8 @@ static void force_by_parent(struct agent *a, const char *reason)
 
 static void force_by_rounds(struct agent *a)
 {
-	snprintf(a->forced_why, sizeof(a->forced_why), "the limit of %lld rounds is reached",
-		 (long long)a->settings->max_rounds);
+	snprintf(a->forced_why, sizeof(a->forced_why), "the limit of %lld round%s is reached",
+		 (long long)a->settings->max_rounds, a->settings->max_rounds == 1 ? "" : "s");
 	force(a, FORCED_ROUNDS);
 }
 

@@ -68,12 +68,18 @@ static void print_stat(struct json_object *answer)
 	putchar('\n');
 }
 
-static void print_answer(struct json_object *answer, bool json)
+/* What is a patch for a pipe stays one: that there is none is said beside it. */
+static void print_answer(const struct past_run *run, const struct past_agent *agent,
+			 struct json_object *answer, bool json)
 {
 	struct json_object *files = json_arr(answer, "files");
 
 	if (json) {
 		command_print_json(answer);
+		return;
+	}
+	if (json_len(files) == 0) {
+		fprintf(stderr, "baton: agent %s/%s changed nothing\n", run->id, agent->name);
 		return;
 	}
 	print_stat(answer);
@@ -96,7 +102,7 @@ static int print_diff(const struct past_run *run, const struct past_agent *agent
 			 : ask_branch(git, agent, &answer, err);
 	git_session_close(git);
 	if (rc == 0)
-		print_answer(answer, json);
+		print_answer(run, agent, answer, json);
 	return rc;
 }
 

@@ -27,8 +27,8 @@ static void print_worktree(const struct past_agent *agent)
 
 static void print_agent(const struct past_run *run, const struct past_agent *agent)
 {
-	command_say("%s  %s  %s  %lld rounds\n", agent->name, agent->role ? agent->role : "?",
-		    agent->status, (long long)agent->rounds);
+	command_say("%s  %s  %s  %lld round%s\n", agent->name, agent->role ? agent->role : "?",
+		    agent->status, (long long)agent->rounds, agent->rounds == 1 ? "" : "s");
 	if (agent->reason)
 		command_say("  reason: %s\n", agent->reason);
 	if (agent->branch)

@@ -14,6 +14,11 @@
 #include "base/text.h"
 #include "orchestrator/view/display.h"
 
+/* What an agent does now tells more than its counts: a narrower terminal gets fewer of these, so
+ * that 20 columns are left for the action. */
+#define COLUMNS_TOKENS 98
+#define COLUMNS_ROLE   77
+
 struct range {
 	uint32_t first, last;
 };
@@ -100,30 +105,46 @@ static void human_count(int64_t n, char *out, size_t size)
 		snprintf(out, size, "%.1fM", (double)n / 1e6);
 }
 
-/* Whole seconds; a clock that was set back gives 0. */
-static void human_time(int64_t ms, char *out, size_t size)
+/* Whole seconds; a clock that was set back gives 0. The first frame may be drawn before the record
+ * that tells the start was read: a difference to 0 would be half a million hours. */
+static void human_span(int64_t from_ms, int64_t until_ms, char *out, size_t size)
 {
-	clock_human(MAX((int64_t)0, ms) / 1000 * 1000, out, size);
+	if (from_ms > 0)
+		clock_human(MAX((int64_t)0, until_ms - from_ms) / 1000 * 1000, out, size);
+	else
+		snprintf(out, size, "-");
 }
 
-static void agent_line(const struct display_agent *a, int64_t now_ms, bool unpriced,
-		       struct buf *out)
+static void add_tokens(struct buf *out, const struct display_agent *a)
 {
-	char in[24], output[24], took[24], used[24] = "-", cost[24] = "-";
-	int64_t until = a->over ? a->ended_ms : now_ms;
+	char in[24], output[24];
 
 	human_count(a->input, in, sizeof(in));
 	human_count(a->output, output, sizeof(output));
+	buf_addf(out, " %6s in %6s out", in, output);
+}
+
+static void agent_line(const struct display_agent *a, int columns, int64_t now_ms, bool unpriced,
+		       struct buf *out)
+{
+	char took[24], used[24] = "-", cost[24] = "-";
+	int64_t until = a->over ? a->ended_ms : now_ms;
+
 	if (a->window > 0)
 		snprintf(used, sizeof(used), "%lld%%", (long long)(100 * a->used / a->window));
 	if (!unpriced)
 		snprintf(cost, sizeof(cost), "%.3f$", a->cost);
-	human_time(until - a->started_ms, took, sizeof(took));
+	human_span(a->started_ms, until, took, sizeof(took));
 	add_cell(out, a->name, 5);
-	add_cell(out, a->role, 10);
+	if (columns >= COLUMNS_ROLE)
+		add_cell(out, a->role, 10);
 	add_cell(out, a->state, 10);
-	buf_addf(out, "r%-3lld %4s %6s in %6s out %8s %7s  %s", (long long)a->round, used, in,
-		 output, cost, took, a->action);
+	buf_addf(out, "r%-3lld %4s", (long long)a->round, used);
+	if (columns >= COLUMNS_TOKENS)
+		add_tokens(out, a);
+	if (columns >= COLUMNS_ROLE)
+		buf_addf(out, " %8s", cost);
+	buf_addf(out, " %7s  %s", took, a->action);
 }
 
 /* The run as a whole; times are differences of wall clocks, which is all that records have. */
@@ -134,7 +155,7 @@ static void head_line(const struct display *v, int64_t now_ms, struct buf *out)
 
 	for (size_t i = 0; i < v->n_agents; i++)
 		live += !v->agents[i].over;
-	human_time(now_ms - v->started_ms, took, sizeof(took));
+	human_span(v->started_ms, now_ms, took, sizeof(took));
 	buf_addf(out, "baton %s %s  %s  %s  %zu of %zu agents at work", v->command, v->run,
 		 v->model, took, live, v->n_agents);
 	if (!v->unpriced)
@@ -159,7 +180,7 @@ void display_draw(const struct display *v, int columns, int rows, int64_t now_ms
 			if (v->agents[i].over != (over == 1))
 				continue;
 			buf_clear(&line);
-			agent_line(&v->agents[i], now_ms, v->unpriced, &line);
+			agent_line(&v->agents[i], columns, now_ms, v->unpriced, &line);
 			add_line(out, &line, columns);
 			shown++;
 		}

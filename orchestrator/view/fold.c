@@ -109,8 +109,9 @@ static void on_ended(struct display *v, struct display_agent *a, struct json_obj
 	copy_text(a->state, sizeof(a->state), json_str(r, "status", "ended"));
 	a->over = true;
 	a->ended_ms = v->now_ms;
-	say(line, a, "%s after %lld rounds%s%s", a->state,
-	    (long long)json_i64(r, "rounds", a->round), *reason ? ": " : "", reason);
+	int64_t rounds = json_i64(r, "rounds", a->round);
+	say(line, a, "%s after %lld round%s%s%s", a->state, (long long)rounds,
+	    rounds == 1 ? "" : "s", *reason ? ": " : "", reason);
 }
 
 /* Tokens are shown as they are billed, cached ones too; the run's total is the parent's sum. */

@@ -83,6 +83,16 @@ def adopt_says_where_the_work_of_a_removed_worktree_is(world):
     refused(world, "adopt", run.id, world.path("home"), words=["exists"])
 
 
+@test
+def a_diff_of_nothing_says_so(world):
+    """On stderr: what goes into a pipe as a patch is a patch or empty."""
+    for keep in ((), ("--keep",)):
+        _, run = worked(world, *keep, command="true")
+        done = world.baton("diff", run.id)
+        equal(done.out, "", "the patch", done)
+        check(f"{run.id}/a1 changed nothing" in done.err, "it is not said", done)
+
+
 # ---- clean
 
 

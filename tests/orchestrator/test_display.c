@@ -74,6 +74,8 @@ static void test_each_record_type(void **state)
 		{"\"type\":\"run.stopping\",\"reason\":\"interrupted\"", "stopping: interrupted\n"},
 		{"\"type\":\"agent.ended\",\"agent\":\"a1\",\"status\":\"done\",\"rounds\":3",
 		 "a1: done after 3 rounds\n"},
+		{"\"type\":\"agent.ended\",\"agent\":\"a1\",\"status\":\"done\",\"rounds\":1",
+		 "a1: done after 1 round\n"},
 		{"\"type\":\"run.finished\",\"status\":\"succeeded\"", ""},
 		{"\"type\":\"of.tomorrow\",\"agent\":\"a1\"", ""},
 		{"\"type\":\"of.tomorrow\"", ""},
@@ -322,6 +324,44 @@ static void test_times_and_shares(void **state)
 	display_release(&v);
 }
 
+/* A view may draw before it has read the journal's first record. */
+static void test_no_time_before_the_start_is_known(void **state)
+{
+	struct display v;
+	AUTO_BUF struct buf out = BUF_INIT;
+	int lines;
+
+	display_init(&v);
+	free(fold(&v, "no stamp", "\"type\":\"agent.spawned\",\"agent\":\"a1\""));
+	display_draw(&v, 200, 24, clock_parse_stamp(T0), false, &out, &lines);
+	assert_non_null(strstr(buf_str(&out), "  -  1 of 1 agents at work"));
+	for (const char *p = buf_str(&out); (p = strchr(p, 'h')); p++)
+		assert_false(p > buf_str(&out) && p[-1] >= '0' && p[-1] <= '9');
+	display_release(&v);
+}
+
+/* The action is what one looks for: counts make way for it. */
+static void test_a_narrow_terminal_keeps_the_action(void **state)
+{
+	static const int widths[] = {60, 76, 77, 80, 97, 98, 120};
+	struct display v;
+
+	display_init(&v);
+	free(fold(&v, T0, "\"type\":\"run.started\",\"run\":\"r1\""));
+	free(fold(&v, T0, "\"type\":\"agent.spawned\",\"agent\":\"a1\",\"role\":\"generator\""));
+	free(fold(&v, T0,
+		  "\"type\":\"agent.tool\",\"agent\":\"a1\",\"data\":{\"summary\":"
+		  "\"01234567890123456789\"}"));
+	for (size_t i = 0; i < ARRAY_SIZE(widths); i++) {
+		AUTO_BUF struct buf out = BUF_INIT;
+		int lines;
+		display_draw(&v, widths[i], 24, v.now_ms, false, &out, &lines);
+		assert_non_null(strstr(buf_str(&out), "01234567890123456789\033"));
+		assert_true((widths[i] >= 98) == (strstr(buf_str(&out), " out ") != NULL));
+	}
+	display_release(&v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +373,8 @@ int main(void)
 		cmocka_unit_test(test_agents_at_work_come_first),
 		cmocka_unit_test(test_rows_of_a_narrower_terminal),
 		cmocka_unit_test(test_times_and_shares),
+		cmocka_unit_test(test_no_time_before_the_start_is_known),
+		cmocka_unit_test(test_a_narrow_terminal_keeps_the_action),
 	};
 	return cmocka_run_group_tests_name("orchestrator/display", tests, NULL, NULL);
 }
