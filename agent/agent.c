@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/ask.h"
+#include "agent/calibration.h"
 #include "agent/events.h"
 #include "agent/prompt.h"
 #include "agent/round.h"
@@ -135,6 +136,8 @@ static int make_agent(struct agent *a, struct err *err)
 	view_init(&a->view);
 	breaker_init(&a->breaker);
 	ledger_init(&a->ledger);
+	if (calibration_read(&a->ledger.estimator, s->calibration) > 0)
+		log_warn("some rates of earlier runs make no sense and are not used");
 	if (agent_set_budget(a, err) < 0 || file_mkdirs(s->dir_generation, 0700, err) < 0 ||
 	    offload_init(&a->offload, s, &a->budget, err) < 0 ||
 	    toolbox_init(&a->toolbox, s, err) < 0 || make_client(a, err) < 0 ||
@@ -218,9 +221,12 @@ static void send_result(struct agent *a)
 	else
 		buf_adds(&body, "null");
 	if (o->until)
-		buf_addf(&body, ",\"until\":%" PRId64 "}", o->until);
+		buf_addf(&body, ",\"until\":%" PRId64, o->until);
 	else
-		buf_adds(&body, ",\"until\":null}");
+		buf_adds(&body, ",\"until\":null");
+	buf_adds(&body, ",\"calibration\":");
+	calibration_write(&a->ledger.estimator, &body);
+	buf_addc(&body, '}');
 	channel_send(a->channel, FRAME_RESULT, buf_str(&fields), body.data, body.len);
 }
 

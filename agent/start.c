@@ -104,6 +104,7 @@ static const struct field fields[] = {
 	 .dflt = 0},
 	{"context", "working_ceiling", FIELD_I64, FIELD_OPTIONAL, AT(working_ceiling), .min = 0,
 	 .max = 100000000, .dflt = 0},
+	{"context", "calibration", FIELD_OBJECT, FIELD_OPTIONAL, AT(calibration)},
 };
 
 static const char *const kind_names[] = {

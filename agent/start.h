@@ -62,7 +62,8 @@ struct agent_settings {
 	int64_t checkpoint_ms;	/* least time between two checkpoints; 0: none */
 	int64_t compact_buffer; /* W3 */
 	bool cache_1h; /* H17: the part of a request that never changes lives for an hour */
-	int64_t working_ceiling; /* W14; 0: by the model */
+	int64_t working_ceiling;	 /* W14; 0: by the model */
+	struct json_object *calibration; /* W6: rates that earlier runs learned; NULL if none */
 };
 
 /* Parses and checks the document. ERR_INVALID names the field; ERR_USAGE if the model's window is

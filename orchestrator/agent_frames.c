@@ -148,6 +148,9 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 	json_object_put(agent->result);
 	agent->result = json_object_get(body);
 	agent->rounds = json_i64(body, "rounds", agent->rounds);
+	if (!agent->run->rehearsal && agent->model)
+		calibration_learn(&agent->run->calibration, agent->model,
+				  json_obj(body, "calibration"));
 	agent->state = AGENT_ENDING;
 	agent_expect_end(agent);
 	return 0;

@@ -325,6 +325,10 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_i64(context, "working_ceiling", settings_i64(run->settings, OPT_CEILING));
 	const char *life = settings_str(run->settings, OPT_CACHE_LIFE);
 	json_set_bool(context, "cache_1h", life && strcmp(life, "1h") == 0);
+	/* A scripted model counts as it likes. */
+	if (!run->rehearsal)
+		json_set(context, "calibration",
+			 calibration_recall(&run->calibration, agent->model));
 	json_set(doc, "context", context);
 	return doc;
 }

@@ -277,6 +277,7 @@ int run_main(struct run *run)
 	while (run->state != RUN_CLOSED)
 		turn(run);
 	spawn_kill_descendants(NULL, 0, clock_mono_ms() + 3000);
+	calibration_save(&run->calibration);
 	return run->exit_status;
 }
 
@@ -310,6 +311,7 @@ void run_free(struct run *run)
 			close(fds[i]);
 	}
 	model_free(run->model);
+	calibration_release(&run->calibration);
 	buf_release(&run->rehearsal_line);
 	free(run);
 }

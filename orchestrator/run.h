@@ -26,6 +26,7 @@
 #include "base/model_table.h"
 #include "handoff/call.h"
 #include "orchestrator/agents.h"
+#include "orchestrator/calibration.h"
 #include "orchestrator/run_budget.h"
 #include "orchestrator/child.h"
 #include "orchestrator/command.h"
@@ -100,6 +101,7 @@ struct run {
 	bool spare_said_hello;
 	struct agent_pool agents;
 	struct run_budget budget;
+	struct calibration calibration; /* of tokenizers: not touched by rehearsals */
 	struct event *ev_budget;
 
 	enum box_level box_level; /* what confines the agents' shells */
