@@ -160,6 +160,7 @@ void transcript_request(struct transcript *t, const struct transcript_request *r
 	add_i64(out, "max_tokens", request->max_tokens);
 	add_i64(out, "window", budget->window);
 	add_i64(out, "effective", budget->effective);
+	add_i64(out, "warning", budget->warning);
 	add_i64(out, "compact", budget->compact);
 	add_i64(out, "blocking", budget->blocking);
 	ledger_write(ledger, budget, request->max_tokens, out);

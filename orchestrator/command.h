@@ -49,6 +49,7 @@ int cmd_run(struct settings *s);
 int cmd_review(struct settings *s);
 int cmd_ls(struct settings *s);
 int cmd_show(struct settings *s);
+int cmd_context(struct settings *s);
 int cmd_diff(struct settings *s);
 int cmd_stop(struct settings *s);
 int cmd_clean(struct settings *s);

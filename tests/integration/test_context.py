@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The context engine in whole runs: windows that fill, summaries, and what survives them (H5, H9, H10, X1, X2)."""
+import json
 import re
 
 from rig import answer, check, equal, main, report, shell, test
@@ -52,6 +53,21 @@ def boundaries_are_on_record(world):
         equal(b["subtype"], "compact_boundary", "subtype")
         check(set(b["compactMetadata"]["preservedSegment"]) == {"headUuid", "anchorUuid", "tailUuid"}, "segment", b)
     check("context compacted" in done.err, "a line for the user", done)
+
+
+@test
+def the_window_can_be_looked_at(world):
+    """W5: by category, with thresholds and compactions; as data too."""
+    done, run, compactions = counting(world, 20)
+    text = world.baton("context").out
+    for word in ("tokens used", "warning", "blocking", "system", "shell", f"Compactions: {len(compactions)}", "threshold", "Cache: ", "Cost: "):
+        check(word in text, f"'{word}' is missing", text)
+    data = json.loads(world.baton("context", f"{run.id}/a1", "--json").out)
+    equal(len(data["compactions"]), len(compactions), "compactions", data)
+    check(data["request"]["warning"] < data["request"]["compact"] < data["request"]["blocking"], "thresholds", data)
+    check(abs(run.last("run.finished")["cost"] - data.get("cost", 0)) < 1e-4, "cost", data)
+    refused = world.baton("context", f"{run.id}/a9", status=2)
+    check("a9" in refused.err, "the agent that is not there", refused)
 
 
 @test
