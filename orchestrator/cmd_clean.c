@@ -92,11 +92,27 @@ static bool clean_worktree(struct cleaning *c, const struct past_run *run,
 		keep(c, agent->worktree, json_str(answer, "kept", "no reason given"));
 		return false;
 	}
-	if (json_flag(answer, "branch", false))
-		say(c, "removed %s (its work is on %s)", agent->worktree, agent->branch);
+	if (json_flag(answer, "at_base", false))
+		say(c, "removed %s (nothing was committed to %s)", agent->worktree, agent->branch);
+	else if (json_flag(answer, "branch", false))
+		say(c, "removed %s (its commits are on %s)", agent->worktree, agent->branch);
 	else
 		say(c, "removed %s", agent->worktree);
 	return true;
+}
+
+/* What is dropped is said, with where the same is or how to have it back as long as git has it. */
+static void say_dropped(const struct cleaning *c, struct json_object *answer)
+{
+	const char *ref = json_str(answer, "ref", "");
+	const char *branch = json_str(answer, "branch", NULL);
+	const char *commit = json_str(answer, "commit", NULL);
+
+	if (branch)
+		say(c, "dropped %s: branch %s holds the same files", ref, branch);
+	else if (commit && c->checkpoints)
+		say(c, "dropped %s, as --checkpoints says: 'git update-ref %s %s' undoes it", ref,
+		    ref, commit);
 }
 
 /* A state that no branch holds outlives the run's records, unless the user says otherwise. */
@@ -117,9 +133,14 @@ static void clean_checkpoints(struct cleaning *c, const struct past_run *run,
 	}
 	const char *why = json_str(answer, "kept", NULL);
 	const char *ref = json_str(answer, "ref", "");
-	if (!why)
+	if (!why) {
+		say_dropped(c, answer);
 		return;
-	AUTO_FREE char *reason = mem_printf("%s; 'git update-ref -d %s' drops it", why, ref);
+	}
+	AUTO_FREE char *reason =
+		mem_printf("%s; 'git checkout %s -- .' brings its files back, 'git branch NAME %s' "
+			   "makes a branch of it, 'git update-ref -d %s' drops it",
+			   why, ref, ref, ref);
 	keep(c, ref, reason);
 }
 

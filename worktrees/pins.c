@@ -65,18 +65,50 @@ static int look(const struct work *work, const char *pin, const char **ret_why, 
 	return 0;
 }
 
+/* The branch whose history has the files of this saved state, the agent's own before others. NULL:
+ * there is none, or they are the base's. Caller frees. */
+static char *find_holder(const struct work *work, const char *pin)
+{
+	struct git_cmd cmd = {.repo = work->repo, .scope = GIT_USER};
+	AUTO_FREE char *without = mem_printf("^%s", work->base);
+	const char *own = work->head_ref + strlen("refs/heads/");
+	AUTO_FREE char *tree = NULL;
+	AUTO_BUF struct buf log = BUF_INIT;
+	AUTO_BUF struct buf names = BUF_INIT;
+
+	if (git_line(&cmd, GIT_ARGS("log", "-1", "--format=%T", pin), &tree, NULL) < 0 ||
+	    git_run(&cmd, GIT_ARGS("log", "--format=%T %H", "--branches", without), &log, NULL) < 0)
+		return NULL;
+	const char *line = strstr(buf_str(&log), tree);
+	if (!line || line[strlen(tree)] != ' ')
+		return NULL;
+	AUTO_FREE char *commit = mem_strndup(line + strlen(tree) + 1, work->repo->hex);
+	if (git_run(&cmd,
+		    GIT_ARGS("for-each-ref", "--format=%(refname:lstrip=2)", "--contains", commit,
+			     "refs/heads"),
+		    &names, NULL) < 0 ||
+	    names.len == 0)
+		return NULL;
+	if (has_line(buf_str(&names), own, strlen(own)))
+		return mem_strdup(own);
+	return mem_strndup(buf_str(&names), strcspn(buf_str(&names), "\n"));
+}
+
 int op_drop_pin(const struct repo *repo, struct json_object *body, struct json_object *answer,
 		struct err *err)
 {
 	AUTO_WORK struct work work = WORK_INIT;
 	char pin[OID_MAX];
 	const char *why = NULL;
+	AUTO_FREE char *holder = NULL;
 
 	if (work_init(&work, repo, body, err) < 0)
 		return -1;
 	json_set_str(answer, "ref", work.pin_ref);
 	json_set_bool(answer, "dropped", false);
 	json_set(answer, "kept", NULL);
+	json_set(answer, "branch", NULL);
+	json_set(answer, "commit", NULL);
 	if (repo_ref(repo, work.pin_ref, pin, NULL) < 0)
 		return 0;
 	if (!json_flag(body, "force", false) && look(&work, pin, &why, err) < 0)
@@ -84,6 +116,9 @@ int op_drop_pin(const struct repo *repo, struct json_object *body, struct json_o
 	json_set_str(answer, "kept", why);
 	if (why)
 		return 0;
+	holder = find_holder(&work, pin);
+	json_set_str(answer, "branch", holder);
+	json_set_str(answer, "commit", strcmp(pin, work.base) != 0 ? pin : NULL);
 	if (repo_move_ref(repo, work.pin_ref, NULL, pin, "baton: clean", err) < 0)
 		return -1;
 	json_set_bool(answer, "dropped", true);

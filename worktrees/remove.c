@@ -215,6 +215,7 @@ int op_remove(const struct repo *repo, struct json_object *body, struct json_obj
 {
 	AUTO_WORK struct work work = WORK_INIT;
 	AUTO_FREE char *kept = NULL;
+	char tip[OID_MAX];
 
 	if (work_init(&work, repo, body, err) < 0 ||
 	    work_remove(&work, json_arr(body, "touched"), json_flag(body, "force", false), &kept,
@@ -223,7 +224,9 @@ int op_remove(const struct repo *repo, struct json_object *body, struct json_obj
 	json_set_bool(answer, "removed", kept == NULL);
 	json_set(answer, "kept", NULL);
 	json_set_str(answer, "kept", kept);
-	json_set_bool(answer, "branch", repo_has_ref(repo, work.head_ref));
+	bool branch = repo_ref(repo, work.head_ref, tip, NULL) == 0;
+	json_set_bool(answer, "branch", branch);
+	json_set_bool(answer, "at_base", branch && strcmp(tip, work.base) == 0);
 	return 0;
 }
 

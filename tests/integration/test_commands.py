@@ -130,8 +130,9 @@ def clean_drops_saved_states_that_a_branch_holds(world):
     """I7: the last checkpoint of a finished run has its branch's own files; one with more stays until the user says so."""
     _, run = worked(world)
     check(world.git("for-each-ref", f"refs/baton/{run.id}"), "there is no saved state to begin with")
-    world.baton("clean", run.id)
+    done = world.baton("clean", run.id)
     equal(world.git("for-each-ref", "refs/baton"), "", "refs that are left")
+    check(f"branch {run.branch()} holds the same files" in done.out, "the branch is not named", done)
     for options in ((), ("--checkpoints",)):
         _, run = worked(world, "--keep")
         world.write(run.worktree() + "/notes.txt", "more\n")
@@ -141,7 +142,24 @@ def clean_drops_saved_states_that_a_branch_holds(world):
             equal(left, "", "refs that are left with --checkpoints", done)
         else:
             check(left and left in done.out, "what only the checkpoint held is gone or not told", left, done)
+            check(f"git checkout {left} -- ." in done.out and f"git branch NAME {left}" in done.out,
+                  "how to get it back is not said", done)
             equal(world.git("show", f"{left}:notes.txt"), "more", "what only the checkpoint held")
+
+
+@test
+def clean_does_not_call_a_branch_at_its_base_the_work(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("true")), answer(report())))
+    world.baton("run", "work", "--keep", "--model", f"rehearsal:{scenario}")
+    run = world.run()
+    world.write(run.worktree() + "/notes.txt", "more\n")
+    done = world.baton("clean", run.id)
+    check(f"nothing was committed to {run.branch()}" in done.out and "commits are on" not in done.out, "the branch", done)
+    ref = world.git("for-each-ref", "--format=%(refname)", f"refs/baton/{run.id}")
+    check(f"kept {ref}" in done.out, "the saved state is not named", done)
+    world.git("checkout", ref, "--", ".")
+    equal(world.read(world.repo + "/notes.txt"), "more\n", "what the command brings back")
 
 
 @test
