@@ -132,6 +132,17 @@ def check_configuration(root, build):
         expect(re.search(rf"\b{role}\b", text), f"docs/configuration.md lacks the role {role}")
 
 
+def check_environment(root, build):
+    manual = read(root, "docs/baton.1.in").split(".Sh ENVIRONMENT")[1].split(".Sh FILES")[0]
+    source = read(root, "handoff/box_command.c")
+    allowed = re.search(r"allowed\[\] = \{(.*?)\};", source, re.S).group(1)
+    names = re.findall(r'"([A-Z_*]+)"', allowed) + re.findall(r'[{"]"?([A-Za-z_]+)=', source) + \
+        re.findall(r'\{"(\w+)", "', source)
+    expect(len(set(names)) > 30, f"only {len(set(names))} variables were found in the source")
+    for name in sorted(set(names)):
+        expect(name in manual, f"docs/baton.1.in lacks the variable {name} of agents' shells")
+
+
 def check_readme(root, build):
     _, options, commands = tables(root)
     names = {o["name"] for o in options}
