@@ -24,6 +24,7 @@
 #include "orchestrator/outcome.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/services.h"
+#include "orchestrator/warden.h"
 
 #define TICK_MS	       1000
 #define SAME_SIGNAL_MS 250
@@ -83,6 +84,8 @@ void run_stop(struct run *run, enum exit_status status, const char *reason)
 	run->stopping = true;
 	if (run->journal)
 		journal_add(run->journal, false, "run.stopping", "reason:s", reason);
+	else if (!run->failure_told) /* there is no view and will be no report */
+		fprintf(stderr, "baton: %s\n", reason);
 	agents_stop_all(run, reason);
 	if (run->children)
 		children_stop_all(run->children, CHILD_JOB, 1000);
@@ -90,8 +93,10 @@ void run_stop(struct run *run, enum exit_status status, const char *reason)
 
 void run_fail(struct run *run, const struct err *err)
 {
-	if (!run->journal)
+	if (!run->journal) {
 		command_fail(err);
+		run->failure_told = true;
+	}
 	run_stop(run, command_status(err), err->message);
 }
 
@@ -228,18 +233,19 @@ static int run_prepare(struct run *run, struct err *err)
 	prctl(PR_SET_DUMPABLE, 0);
 	sigaction(SIGPIPE, &ignore, NULL);
 	run->warden_pid = getppid();
-	spawn_raise_nofile();
-	if (spawn_become_subreaper(err) < 0)
-		return -1;
 	run->base = event_base_new();
 	if (!run->base)
 		return err_set(err, ERR_IO, "cannot make an event loop");
+	arm_timers(run);
+	warden_unblock_signals();
+	spawn_raise_nofile();
+	if (spawn_become_subreaper(err) < 0)
+		return -1;
 	run->children = children_new(run->base);
 	run->relay = call_relay_new();
 	if (services_start_gateway(run, err) < 0 || services_start_git(run, err) < 0)
 		return -1;
 	run_open_repository(run);
-	arm_timers(run);
 	if (services_start(run, err) < 0)
 		return -1;
 	box_probe(&facts);
@@ -273,6 +279,8 @@ int run_main(struct run *run)
 		if (!run->children)
 			return run->exit_status;
 	}
+	/* What failed before the loop may have left nothing that could wake it. */
+	advance(run);
 	children_flush(run->children);
 	while (run->state != RUN_CLOSED)
 		turn(run);

@@ -109,6 +109,7 @@ struct run {
 	int64_t interrupted_ms;
 	int interrupts; /* SIGINT, SIGTERM, SIGHUP so far */
 	bool stopping;
+	bool failure_told; /* the reason was printed, before there was a journal */
 	bool finish_wanted;
 	int pending;	   /* operations of the driver that closing waits for */
 	bool sweep_wanted; /* strays of a dead agent are still there */

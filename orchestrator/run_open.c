@@ -160,12 +160,12 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 	struct run *run = arg;
 	struct err err = ERR_INIT;
 
+	if (run->stopping) /* a service could not be started, or Ctrl-C: leave no trace */
+		return;
 	if (failure) {
 		run_fail(run, failure);
 		return;
 	}
-	if (run->stopping) /* a service could not be started, or Ctrl-C: leave no trace */
-		return;
 	run->repository = json_object_get(answer);
 	if (!json_str(answer, "head", NULL)) {
 		err_set(&err, ERR_USAGE,

@@ -46,6 +46,14 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
+void warden_unblock_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static int parent_main(pid_t warden, int (*body)(void *arg), void *arg)
 {
 	struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -85,7 +93,6 @@ int warden_run(int (*body)(void *arg), void *arg)
 	sigprocmask(SIG_BLOCK, &block, &old); /* no signal is lost between fork and handlers */
 	pid_t pid = fork();
 	if (pid == 0) {
-		sigprocmask(SIG_SETMASK, &old, NULL);
 		int status = parent_main(warden, body, arg);
 		fflush(NULL);
 		_exit(status);

@@ -10,4 +10,8 @@
  * status, 128 + n if it was killed by a signal, 1 if it could not be forked. */
 int warden_run(int (*body)(void *arg), void *arg);
 
+/* body begins with all signals blocked, so that one that comes before its handlers are set is neither
+ * lost nor deadly: to be called as soon as they are. */
+void warden_unblock_signals(void);
+
 #endif

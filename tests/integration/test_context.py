@@ -66,8 +66,7 @@ def the_window_can_be_looked_at(world):
     equal(len(data["compactions"]), len(compactions), "compactions", data)
     check(data["request"]["warning"] < data["request"]["compact"] < data["request"]["blocking"], "thresholds", data)
     check(abs(run.last("run.finished")["cost"] - data.get("cost", 0)) < 1e-4, "cost", data)
-    refused = world.baton("context", f"{run.id}/a9", status=2)
-    check("a9" in refused.err, "the agent that is not there", refused)
+    world.baton("context", f"{run.id}/a9", status=2)
 
 
 @test

@@ -5,7 +5,9 @@ the issue; traps 116, 126 and those of section N. Each kind works, or is refused
 import glob
 import json
 import os
+import shutil
 import signal
+import time
 
 from rig import BATON, answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
 
@@ -285,6 +287,43 @@ def instructions_of_the_project_are_sent(world):
     world.provider(server.url)
     world.baton("run", "go on", "--model", "fake/m", "--window", "100k")
     check("Always write tests first." in world.read("log"), "AGENTS.md was not sent")
+
+
+@test
+def a_helper_that_is_missing_ends_the_run_at_once(world):
+    """Nothing has been started that could wake the loop: it must not wait for anything."""
+    world.repository()
+    beside = world.path("bin")
+    os.mkdir(beside)
+    for name in ("baton", "baton-git", "baton-gateway", "baton-rehearse", "baton-box"):
+        (source,) = glob.glob(f"{os.path.dirname(os.path.dirname(BATON))}/**/{name}", recursive=True)[:1]
+        os.link(source, f"{beside}/{name}") if os.stat(source).st_dev == os.stat(beside).st_dev else shutil.copy(source, beside)
+    scenario = world.scenario(in_turn(answer(report())))
+    for name in ("baton-gateway", "baton-git", "baton-rehearse"):
+        os.rename(f"{beside}/{name}", f"{beside}/gone")
+        for command in (["run", "x"], ["review"]):
+            started = world.start_program([f"{beside}/baton", *command, "--model", f"rehearsal:{scenario}"])
+            done = started.wait(20)
+            check(done.status in (1, 2), "exit status", done)
+            check(name in done.err, f"{name} is not named", done)
+        os.rename(f"{beside}/gone", f"{beside}/{name}")
+    world.no_strays(5)
+
+
+@test
+def a_stop_before_the_repository_is_known_says_why(world):
+    """Whenever the signal comes in the first tenth of a second: exit 130, no word of services, nothing left."""
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("sleep 60"))))
+    for step in range(12):
+        started = world.start("run", "x", "--model", f"rehearsal:{scenario}")
+        begin = time.monotonic()
+        wait_for(lambda: time.monotonic() - begin > step * 0.008, "its moment")
+        started.signal(signal.SIGINT)
+        done = started.wait(30)
+        check(done.status in (130, -signal.SIGINT), "exit status", done)
+        check("worktree service" not in done.err and "was killed" not in done.err, "the wrong reason", done)
+    world.no_strays(5)
 
 
 @test

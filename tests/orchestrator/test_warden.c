@@ -42,6 +42,7 @@ static int body_exit(void *arg)
 
 static int body_kill(void *arg)
 {
+	warden_unblock_signals();
 	raise((int)strtol(arg, NULL, 10));
 	return 0;
 }
@@ -76,6 +77,7 @@ static void start_daemon(void)
 /* Tells its own pid, then those of its daemons. With "end" it ends by itself. */
 static int body_strays(void *arg)
 {
+	warden_unblock_signals();
 	tell_pid(getpid());
 	for (int i = 0; i < STRAYS; i++)
 		start_daemon();
@@ -96,11 +98,9 @@ static int body_signal(void *arg)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = on_signal};
-	sigset_t all, none;
+	sigset_t none;
 
-	sigfillset(&all);
-	sigemptyset(&none);
-	sigprocmask(SIG_BLOCK, &all, NULL);
+	sigemptyset(&none); /* all are blocked when a body begins */
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
 	tell_pid(getpid());
