@@ -3,7 +3,7 @@
  *
  * The sentence is brought to simplified characters as far as the phrases need it. First the exceptions
  * are blanked out ("不需要", "应该是", "用户"), then one phrase that is left makes the sentence a
- * constraint. A phrase with ^ counts at the start of a clause only, after words such as "请".
+ * constraint. The last table says what else a sentence may be. A phrase with ^ counts at the start of a clause only, after words such as "请".
  */
 #include "agent/context/constraints.h"
 
@@ -57,6 +57,7 @@ static const char *const phrases[] = {
 	"不许",
 	"不允许",
 	"不可",
+	"不行",
 	"不能",
 	"不应",
 	"不该",
@@ -137,6 +138,7 @@ static const char *const phrases[] = {
 	"别直接",
 	"别擅自",
 	"别随便",
+	"都别",
 	"也别",
 	"就别",
 	"但别",
@@ -323,6 +325,38 @@ static const char *const phrases[] = {
 	"都得",
 	"都放",
 	"都写",
+	"当错误",
+	"当作",
+	"视为",
+	"给我看",
+	"得能",
+	"得继续",
+	"也得",
+	"只得",
+	"得在",
+	"得有",
+	"离它",
+	"远点",
+};
+
+/* What a sentence is that is none. With ^: how a task or an answer begins. */
+static const char *const others[] = {
+	"不需要", "无需",  "只有",  "反应",    "秒",	 "^修",	  "^实现",  "^添",   "^加",
+	"^给",	  "^查",   "^看",   "^写",     "^总结",	 "^重构", "^找",    "^继续", "^分析",
+	"^解释",  "^说明", "^检查", "^排查",   "^调查",	 "^优化", "^创建",  "^新建", "^生成",
+	"^整理",  "^帮",   "^列",   "^运行",   "^跑",	 "^测试", "^删",    "^更新", "^升级",
+	"^比较",  "^对比", "^翻译", "^读",     "^打开",	 "^把",	  "^将",    "^告诉", "^研究",
+	"^调试",  "^定位", "^复现", "^提取",   "^移动",	 "^合并", "^回滚",  "^撤销", "^介绍",
+	"^描述",  "^评审", "^审查", "^补",     "^搭建",	 "^设计", "^完成",  "^开始", "^试",
+	"^画",	  "^打印", "^统计", "^搜索",   "^处理",	 "^解决", "^迁移",  "^接入", "^封装",
+	"^拆",	  "^改",   "^做",   "^去",     "^谢",	 "^感谢", "^好",    "^嗯",   "^对",
+	"^是",	  "^可以", "^行",   "^没问题", "^辛苦",	 "^不错", "^干得",  "^太",   "^厉害",
+	"^你好",  "^我",   "^他",   "^她",     "^同事",	 "^客户", "^用户",  "了",    "过",
+	"昨天",	  "今天",  "刚才",  "刚刚",    "最近",	 "上周",  "已经",   "之前",  "曾",
+	"觉得",	  "认为",  "好像",  "似乎",    "看起来", "可能",  "也许",   "大概",  "应该是",
+	"慢",	  "报错",  "失败",  "崩溃",    "错误",	 "卡",	  "异常",   "问题",  "泄漏",
+	"不对",	  "奇怪",  "不错",  "漂亮",    "没有",	 "还没",  "来得及", "喜欢",  "日志",
+	"返回",	  "显示",  "着急",  "随意",    "随便",
 };
 
 /* Words before a clause's verb. */
@@ -334,7 +368,7 @@ static size_t utf8_len(unsigned char c)
 	return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 }
 
-static bool has_wide(const char *s, size_t n)
+bool constraint_is_chinese(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)s[i] >= 0xe3)
@@ -410,16 +444,29 @@ static bool has_phrase(const struct buf *text, const char *phrase)
 	return false;
 }
 
+static bool has_any(const struct buf *text, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (has_phrase(text, list[i]))
+			return true;
+	return false;
+}
+
 bool constraint_in_chinese(const char *bare, size_t n)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	if (!has_wide(bare, n))
+	if (!constraint_is_chinese(bare, n))
 		return false;
 	simplify(bare, n, &text);
 	blank_exceptions(&text);
-	for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
-		if (has_phrase(&text, phrases[i]))
-			return true;
-	return false;
+	return has_any(&text, phrases, ARRAY_SIZE(phrases));
+}
+
+bool constraint_unclear_chinese(const char *bare, size_t n)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	simplify(bare, n, &text);
+	return text.len > 4 * 3 && !has_any(&text, others, ARRAY_SIZE(others));
 }

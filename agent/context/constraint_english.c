@@ -3,13 +3,15 @@
  *
  * A pattern is a row of elements, each against one word of the sentence:
  *   a|b|c   one of these words      -ing    a word with this ending    #    a number
+ *   ^^      nothing: the sentence begins here (after "please" and its like)
  *   ^       nothing: a clause begins here (after a mark, or after words such as "please", "and")
  *   $       nothing: the clause ends here
  *   *       up to four words within the clause
  *   **      up to twelve words within the clause
  * First the exceptions are struck out ("I have never", "don't need"): their words match nothing any
  * more. Then one match of the second table makes the sentence a constraint. Patterns are wide on
- * purpose: a doubtful sentence is a constraint.
+ * purpose: a doubtful sentence is a constraint. The third table says what else a sentence may be: one
+ * that is neither is unclear.
  */
 #include "agent/context/constraints.h"
 
@@ -96,6 +98,13 @@ static const char *const rules[] = {
 	"^ "
 	"avoid|refrain|abstain|stop|quit|drop|ditch|exclude|omit|skip|ignore|forbid|ban|beware|"
 	"spare",
+	"steer|stay|keep clear|away|off|out",
+	"dropped|drop|ended|end support",
+	"dropped|drop * support",
+	"can|may rely|assume|count on|that",
+	"carved|set|cast|written in stone",
+	"please not",
+	"they|secrets|these|those don't|dont",
 	"refrain|abstain from",
 	"avoid",
 	"^ no|neither|none|nothing|nobody",
@@ -240,6 +249,51 @@ static const char *const rules[] = {
 	"same ** as",
 };
 
+/* What a sentence is that is none: a task, a report, an opinion, an answer. */
+static const char *const others[] = {
+	/* tasks: the first word of the sentence */
+	"^^ fix|repair|add|implement|create|build|make|write|find|look|check",
+	"^^ investigate|explain|describe|show|tell|give|summarise|summarize|list",
+	"^^ compare|rename|refactor|remove|delete|update|upgrade|run|rerun|test",
+	"^^ debug|profile|measure|read|open|continue|proceed|go|try|review|analyse",
+	"^^ analyze|search|figure|help|move|extract|port|convert|translate|merge",
+	"^^ rebase|commit|push|start|finish|complete|prepare|draft|generate",
+	"^^ document|clean|optimise|optimize|speed|improve|reproduce|print|revert",
+	"^^ undo|see|get|install|set|change|replace|split|put|think|propose|suggest",
+	"^^ estimate|verify|confirm|count|collect|download|connect|inspect|trace",
+	"^^ rewrite|extend|handle|wire|hook|parse|render|display|sort|group|resolve",
+	"^^ address|do|work|simplify|reduce|introduce|design|plan|expose|cover",
+	"^^ track|watch|benchmark|integrate|migrate|bring|turn|send|load|save",
+	"^^ report",
+	/* answers */
+	"^^ "
+	"thanks|thank|yes|yep|yeah|no|nope|ok|okay|sure|great|good|nice|perfect|cool|awesome|hello|"
+	"hi|hey|sorry|done|lgtm|wow|fine|correct|exactly|excellent|bravo|here|same|i|i'm|i've|i'd|"
+	"me|my|he|she|his|her|they|maybe|perhaps|probably|apparently|strangely|interesting|"
+	"sometimes|yesterday|today|recently|lately|meanwhile|earlier|last|when|since|after|whether|"
+	"what|which|why|how|where|who",
+	/* reports */
+	"was|were|did|had|been|became|came|went|got|took|ran|saw|said|told|wrote|found|broke|lost|"
+	"knew|thought|made|gave|sent|spent|built|began|grew|fell|hung|ended",
+	"didn't|wasn't|weren't|hadn't|hasn't|haven't|doesn't|isn't|aren't|couldn't|wouldn't",
+	"i|we|it|he|she|they|you|somebody|someone -ed",
+	"the|a|this|that|our|my * -ed",
+	"seems|looks|appears|sounds|feels|happens|crashes|fails|hangs|breaks|complains|complain|"
+	"throws|takes|tells|shows|displays|says|works|stops|dies|spins|leaks|loads|mentions|grows|"
+	"drops|gets|returns|prints|reports",
+	"bug|slow|slower|fast|faster|flaky|broken|leak|leaks|deadlock|weird|strange|odd|annoying|"
+	"trouble|problem|problems|issue|race|stuck|wrong|timeout|traceback|stacktrace|regression|"
+	"urgent|love|happy|error|exception|crash",
+	"yesterday|today|recently|lately|ago|already|yet|currently|meanwhile|anymore|week|month|"
+	"monday|morning|night",
+	"it|that|this is",
+	"it's|that's|there's|there",
+	"i|we think|believe|guess|suppose|know|see|wonder|am|have|find|noticed|looked",
+	"maybe|perhaps|probably|apparently|obviously|sure|guess|idea|unclear",
+	"has|have -ed|been|become|come|gone|grown",
+	"is|are -ing",
+};
+
 /* Words that stand before a clause's verb and are not its subject. */
 static const char *const fillers[] = {
 	"please",	"and",	       "also",	   "but",     "so",	 "then",
@@ -351,6 +405,13 @@ static bool clause_begins(const struct tokens *t, size_t i)
 	return i == 0 || !t->list[i - 1].s;
 }
 
+static bool sentence_begins(const struct tokens *t, size_t i)
+{
+	while (i > 0 && (!t->list[i - 1].s || is_filler(&t->list[i - 1])))
+		i--;
+	return i == 0;
+}
+
 /* ---- patterns ---- */
 
 static size_t match(const struct tokens *t, size_t i, const char *pattern);
@@ -378,6 +439,8 @@ static size_t match(const struct tokens *t, size_t i, const char *pattern)
 		return i + 1;
 	if (n == 1 && *pattern == '^')
 		return clause_begins(t, i) ? match(t, i, rest) : 0;
+	if (n == 2 && *pattern == '^')
+		return sentence_begins(t, i) ? match(t, i, rest) : 0;
 	if (n == 1 && *pattern == '$')
 		return i >= t->n || !t->list[i].s ? match(t, i, rest) : 0;
 	if (*pattern == '*')
@@ -391,28 +454,60 @@ static size_t match(const struct tokens *t, size_t i, const char *pattern)
 	return match(t, i + 1, rest);
 }
 
-static void strike(struct tokens *t)
+/* Returns whether an exception was there. */
+static bool strike(struct tokens *t)
 {
+	bool found = false;
+
 	for (size_t p = 0; p < ARRAY_SIZE(exceptions); p++) {
 		for (size_t i = 0; i < t->n; i++) {
 			size_t end = match(t, i, exceptions[p]);
 
 			for (size_t k = i; end && k < end - 1; k++)
-				t->list[k].struck = true;
+				t->list[k].struck = found = true;
 		}
 	}
+	return found;
+}
+
+static bool any_matches(const struct tokens *t, const char *const *patterns, size_t count)
+{
+	for (size_t p = 0; p < count; p++)
+		for (size_t i = 0; i < t->n; i++)
+			if (match(t, i, patterns[p]))
+				return true;
+	return false;
 }
 
 bool constraint_in_english(const char *bare, size_t n)
 {
 	struct tokens *t = mem_alloc(sizeof(*t));
-	bool found = false;
+	bool found;
 
 	tokenize(bare, n, t);
 	strike(t);
-	for (size_t p = 0; p < ARRAY_SIZE(rules) && !found; p++)
-		for (size_t i = 0; i < t->n && !found; i++)
-			found = match(t, i, rules[p]) != 0;
+	found = any_matches(t, rules, ARRAY_SIZE(rules));
 	free(t);
 	return found;
+}
+
+static size_t count_words(const struct tokens *t)
+{
+	size_t words = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		words += t->list[i].s != NULL;
+	return words;
+}
+
+bool constraint_unclear_english(const char *bare, size_t n)
+{
+	struct tokens *t = mem_alloc(sizeof(*t));
+	bool unclear;
+
+	tokenize(bare, n, t);
+	/* What an exception names is told by it: "you don't need to". */
+	unclear = count_words(t) > 1 && !strike(t) && !any_matches(t, others, ARRAY_SIZE(others));
+	free(t);
+	return unclear;
 }

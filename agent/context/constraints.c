@@ -177,7 +177,21 @@ static bool is_question(const struct buf *bare)
 	return false;
 }
 
-bool constraint_is(const char *sentence, size_t n)
+static enum constraint_level level_of(const struct buf *bare)
+{
+	const char *s = buf_str(bare);
+	bool unclear;
+
+	if (constraint_in_english(s, bare->len) || constraint_in_chinese(s, bare->len))
+		return CONSTRAINT_CLEAR;
+	if (constraint_is_chinese(s, bare->len))
+		unclear = constraint_unclear_chinese(s, bare->len);
+	else
+		unclear = constraint_unclear_english(s, bare->len);
+	return unclear ? CONSTRAINT_UNCLEAR : CONSTRAINT_NONE;
+}
+
+enum constraint_level constraint_level(const char *sentence, size_t n)
 {
 	AUTO_BUF struct buf bare = BUF_INIT;
 	size_t len;
@@ -189,9 +203,8 @@ bool constraint_is(const char *sentence, size_t n)
 	if (drop_tag(buf_str(&bare), &len))
 		buf_truncate(&bare, len);
 	else if (is_question(&bare) && !is_request(&bare))
-		return false;
-	return constraint_in_english(buf_str(&bare), bare.len) ||
-	       constraint_in_chinese(buf_str(&bare), bare.len);
+		return CONSTRAINT_NONE;
+	return level_of(&bare);
 }
 
 /* ---- a message ---- */
@@ -246,17 +259,20 @@ static size_t whole_end(const struct sentences *s, size_t i)
 	return k;
 }
 
-static bool any_marked(const char *text, const struct sentences *s, size_t from, size_t to)
+static bool any_marked(const char *text, const struct sentences *s, size_t from, size_t to,
+		       enum constraint_level least)
 {
 	for (size_t i = from; i < to; i++)
 		if (s->list[i].kind != SENTENCE_QUOTE && s->list[i].kind != SENTENCE_CODE &&
-		    constraint_is(text + s->list[i].at, s->list[i].n))
+		    constraint_level(text + s->list[i].at, s->list[i].n) >= least)
 			return true;
 	return false;
 }
 
 void constraints_find(const char *text, size_t n, struct constraints *ret)
 {
+	enum constraint_level least =
+		n > CONSTRAINT_TYPED_MAX ? CONSTRAINT_CLEAR : CONSTRAINT_UNCLEAR;
 	struct sentences s;
 
 	*ret = (struct constraints){.list = NULL};
@@ -264,7 +280,7 @@ void constraints_find(const char *text, size_t n, struct constraints *ret)
 	for (size_t i = 0; i < s.n;) {
 		size_t end = whole_end(&s, i);
 
-		if (!any_marked(text, &s, i, end)) {
+		if (!any_marked(text, &s, i, end, least)) {
 			i = end;
 			continue;
 		}

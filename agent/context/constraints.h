@@ -3,7 +3,9 @@
  * choices of technology, language or style (X2).
  *
  * By rule, in English and Chinese, without a model: what is doubtful is a constraint, because one that
- * is kept for nothing costs a line and one that is lost costs the work. The rule for what counts is in
+ * is kept for nothing costs a line and one that is lost costs the work. So in a message that was typed
+ * a sentence is one unless it is recognised as something else; in a long text, which was pasted, only
+ * what a rule names is, or a constraint would no longer stand out. The rule for what counts is in
  * the head of tests/golden/constraints.tsv. Questions, code blocks and quoted lines are not marked by
  * themselves; a marked line that ends in a colon takes the list, block or quote that follows with it.
  */
@@ -12,6 +14,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Longer messages count as pasted. */
+#define CONSTRAINT_TYPED_MAX 4000
 
 struct text_span {
 	size_t at, n; /* bytes */
@@ -26,12 +31,21 @@ struct constraints {
 void constraints_find(const char *text, size_t n, struct constraints *ret);
 void constraints_release(struct constraints *constraints);
 
-/* One sentence, bullet and all. */
-bool constraint_is(const char *sentence, size_t n);
+enum constraint_level {
+	CONSTRAINT_NONE,
+	CONSTRAINT_UNCLEAR, /* not recognised as anything: a task, a report, a question ... */
+	CONSTRAINT_CLEAR,   /* a rule says so */
+};
 
-/* The parts of constraint_is (constraint_english.c, constraint_chinese.c). `bare` is the sentence
- * with what stands in quotation marks and in `code` blanked out, in lower case. */
+/* One sentence, bullet and all. */
+enum constraint_level constraint_level(const char *sentence, size_t n);
+
+/* The parts of it (constraint_english.c, constraint_chinese.c). `bare` is the sentence with what stands
+ * in quotation marks and in `code` blanked out, in lower case. */
 bool constraint_in_english(const char *bare, size_t n);
 bool constraint_in_chinese(const char *bare, size_t n);
+bool constraint_unclear_english(const char *bare, size_t n);
+bool constraint_unclear_chinese(const char *bare, size_t n);
+bool constraint_is_chinese(const char *bare, size_t n);
 
 #endif
