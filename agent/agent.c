@@ -75,6 +75,11 @@ int agent_set_budget(struct agent *a, struct err *err)
 
 void agent_add_user(struct agent *a, struct message *m)
 {
+	struct err e = ERR_INIT;
+
+	/* Before the message is immutable: a long one is cut here, once (T3). */
+	if (user_words_admit(&a->words, m, a->conversation.next_uid, &a->ledger, &e) < 0)
+		event_warning(a->channel, "%s", e.message);
 	conversation_append(&a->conversation, m);
 	client_render_message(a->client, m);
 	ledger_add(&a->ledger, m);
@@ -126,6 +131,18 @@ static int make_client(struct agent *a, struct err *err)
 	return client_new(a->settings->model, &params, &a->client, err);
 }
 
+static int make_words(struct agent *a, struct err *err)
+{
+	struct user_words_settings settings = {
+		.dir_generation = a->settings->dir_generation,
+		.generation = a->settings->generation,
+		.whole_bytes = a->settings->user_message_bytes,
+		.effective = a->budget.effective,
+	};
+
+	return user_words_init(&a->words, &settings, err);
+}
+
 /* Everything that can fail before the first request: a wrong start costs no money. */
 static int make_agent(struct agent *a, struct err *err)
 {
@@ -141,8 +158,9 @@ static int make_agent(struct agent *a, struct err *err)
 	if (agent_set_budget(a, err) < 0 || file_mkdirs(s->dir_generation, 0700, err) < 0 ||
 	    offload_init(&a->offload, s, &a->budget, err) < 0 ||
 	    toolbox_init(&a->toolbox, s, err) < 0 || make_client(a, err) < 0 ||
-	    transcript_open(s->dir_generation, &a->transcript, err) < 0)
+	    make_words(a, err) < 0 || transcript_open(s->dir_generation, &a->transcript, err) < 0)
 		return -1;
+	transcript_follow(a->transcript, a->words.writer);
 	transcript_start(a->transcript, s);
 	if (a->toolbox.unknown.len)
 		event_warning(a->channel, "role '%s' names tools that do not exist: %s", s->role,
@@ -154,6 +172,7 @@ static void release_agent(struct agent *a)
 {
 	ask_release(a);
 	transcript_close(a->transcript);
+	user_words_release(&a->words);
 	client_free(a->client);
 	free(a->system);
 	free(a->end_text);

@@ -101,7 +101,8 @@ static enum ledger_category text_category(enum block_origin origin)
 	switch (origin) {
 	case ORIGIN_MODEL: return LEDGER_ASSISTANT;
 	case ORIGIN_USER:
-	case ORIGIN_TASK: return LEDGER_USER;
+	case ORIGIN_TASK:
+	case ORIGIN_EVALUATOR: return LEDGER_USER;
 	case ORIGIN_INSTRUCTIONS: return LEDGER_INSTRUCTIONS;
 	case ORIGIN_ENVIRONMENT: return LEDGER_ENVIRONMENT;
 	case ORIGIN_TOOL: return LEDGER_RESULTS;

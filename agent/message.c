@@ -25,6 +25,7 @@ static const char *const origin_names[] = {
 	[ORIGIN_TOOL] = "tool",
 	[ORIGIN_NUDGE] = "nudge",
 	[ORIGIN_SUMMARY] = "summary",
+	[ORIGIN_EVALUATOR] = "evaluator",
 };
 
 struct message *message_new(enum message_role role)

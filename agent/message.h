@@ -34,8 +34,9 @@ enum block_origin {
 	ORIGIN_INSTRUCTIONS, /* AGENTS.md and rules */
 	ORIGIN_ENVIRONMENT,  /* root, branch, date: what differs between agents */
 	ORIGIN_TOOL,
-	ORIGIN_NUDGE,	/* written by baton: budget notes, empty-turn nudges, job ends */
-	ORIGIN_SUMMARY, /* of what was compacted away: the model's words, never the user's */
+	ORIGIN_NUDGE,	  /* written by baton: budget notes, empty-turn nudges, job ends */
+	ORIGIN_SUMMARY,	  /* of what was compacted away: the model's words, never the user's */
+	ORIGIN_EVALUATOR, /* an evaluator's critique (A8): a speaker like the task's */
 };
 
 struct block {

@@ -98,6 +98,8 @@ static const struct field fields[] = {
 	 .max = 1000000, .dflt = 2000},
 	{"context", "compact_buffer", FIELD_I64, FIELD_OPTIONAL, AT(compact_buffer), .min = 0,
 	 .max = 100000000, .dflt = 13000},
+	{"context", "user_message_bytes", FIELD_I64, FIELD_OPTIONAL, AT(user_message_bytes),
+	 .min = 1000, .max = CHARS_MAX, .dflt = 50000},
 	{"context", "cache_1h", FIELD_FLAG, FIELD_OPTIONAL, AT(cache_1h)},
 	{"context", "compact", FIELD_FLAG, FIELD_OPTIONAL, AT(compact_auto)},
 	{"context", "compact_pct", FIELD_I64, FIELD_OPTIONAL, AT(compact_pct), .min = 0, .max = 100,

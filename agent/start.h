@@ -59,8 +59,9 @@ struct agent_settings {
 	int64_t shell_timeout_ms, shell_timeout_max_ms;
 	int64_t result_chars, shell_chars, grep_chars, results_total_chars; /* T1, T2 */
 	int64_t report_tokens;						    /* A4 */
-	int64_t checkpoint_ms;	/* least time between two checkpoints; 0: none */
-	int64_t compact_buffer; /* W3 */
+	int64_t checkpoint_ms;	    /* least time between two checkpoints; 0: none */
+	int64_t compact_buffer;	    /* W3 */
+	int64_t user_message_bytes; /* a longer one is shown as head and tail (I6) */
 	bool cache_1h; /* H17: the part of a request that never changes lives for an hour */
 	int64_t working_ceiling;	 /* W14; 0: by the model */
 	struct json_object *calibration; /* W6: rates that earlier runs learned; NULL if none */

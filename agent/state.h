@@ -17,6 +17,7 @@
 #include "agent/context/budget.h"
 #include "agent/context/offload.h"
 #include "agent/context/view.h"
+#include "agent/context/words.h"
 #include "agent/conversation.h"
 #include "agent/ledger.h"
 #include "agent/model/client.h"
@@ -64,6 +65,7 @@ struct agent {
 	struct validator validator;
 	struct transcript *transcript;
 	struct offload offload;
+	struct user_words words; /* of the user, verbatim (X2) */
 	struct repeats repeats;
 	struct record record;
 	struct checkpoints checkpoints;

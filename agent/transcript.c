@@ -18,6 +18,8 @@ struct transcript {
 	struct jsonl_writer *writer;
 	char *path;
 	int64_t records;
+	struct jsonl_writer *ahead; /* transcript_follow; NULL: none */
+	bool ahead_unsynced;	    /* it was written and not synced since */
 };
 
 /* GENERATION, AGENT, agents, RUN: the parent made the first three for this agent, and leaves it to
@@ -193,9 +195,34 @@ void transcript_end(struct transcript *t, const char *status, const char *reason
 	jsonl_end(t->writer);
 }
 
+void transcript_follow(struct transcript *t, struct jsonl_writer *ahead)
+{
+	t->ahead = ahead;
+}
+
+/* What it holds changes seldom: most rounds cost it no system call. */
+static int bring_out_ahead(struct transcript *t, bool durable, struct err *err)
+{
+	if (!t->ahead)
+		return 0;
+	t->ahead_unsynced |= jsonl_pending(t->ahead);
+	if (!jsonl_pending(t->ahead) && !(durable && t->ahead_unsynced))
+		return 0;
+	if (jsonl_flush(t->ahead, durable, err) < 0)
+		return -1;
+	t->ahead_unsynced &= !durable;
+	return 0;
+}
+
 static int bring_out(struct transcript *t, bool durable, struct err *err)
 {
 	struct err e = ERR_INIT;
+
+	if (bring_out_ahead(t, durable, &e) < 0) {
+		if (err)
+			*err = e;
+		return err_prefix(err, "beside '%s'", t->path);
+	}
 
 	/* Nothing new needs no sync: what was flushed before was synced by that flush. */
 	if (!jsonl_pending(t->writer) || jsonl_flush(t->writer, durable, &e) == 0)

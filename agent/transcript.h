@@ -63,6 +63,10 @@ void transcript_end(struct transcript *t, const char *status, const char *reason
 int transcript_sync(struct transcript *t, struct err *err);
 /* Without the sync: for what precedes the first request, all of which the run's journal holds. */
 int transcript_write(struct transcript *t, struct err *err);
+/* A file whose records are to be on disk before those of the transcript: each sync and each write
+ * brings it out first. Borrowed until the transcript is closed. */
+struct jsonl_writer;
+void transcript_follow(struct transcript *t, struct jsonl_writer *ahead);
 int64_t transcript_records(const struct transcript *t);
 int64_t transcript_bytes(const struct transcript *t);
 

@@ -323,6 +323,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_i64(context, "compact_pct",
 		     (int64_t)MAX(settings_double(run->settings, OPT_COMPACT_PCT), 0));
 	json_set_i64(context, "working_ceiling", settings_i64(run->settings, OPT_CEILING));
+	json_set_i64(context, "user_message_bytes", settings_i64(run->settings, OPT_USER_MESSAGE));
 	const char *life = settings_str(run->settings, OPT_CACHE_LIFE);
 	json_set_bool(context, "cache_1h", life && strcmp(life, "1h") == 0);
 	/* A scripted model counts as it likes. */

@@ -20,6 +20,8 @@
 	       "context window, instead of what the model table says")                             \
 	OPTION(CEILING, "working-ceiling", COUNT, SCOPE_WORK, CFG_ANY, 2000, 1000000000, "",       \
 	       "TOKENS", "use no more of the window (default: 400,000, and no dearer price tier)") \
+	OPTION(USER_MESSAGE, "user-message-bytes", COUNT, SCOPE_WORK, CFG_ANY, 1000, 64000000,     \
+	       "50000", "BYTES", "a longer message to an agent is shown to it as head and tail")   \
 	OPTION(CACHE_LIFE, "cache-life", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "5m|1h", "TIME",       \
 	       "how long a provider that asks keeps tools and system prompt in its cache")         \
 	OPTION(COMPACT, "compact", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "auto|off", "WHEN",          \

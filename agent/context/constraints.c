@@ -259,14 +259,32 @@ static size_t whole_end(const struct sentences *s, size_t i)
 	return k;
 }
 
-static bool any_marked(const char *text, const struct sentences *s, size_t from, size_t to,
-		       enum constraint_level least)
+static enum constraint_level highest(const char *text, const struct sentences *s, size_t from,
+				     size_t to)
 {
+	enum constraint_level level = CONSTRAINT_NONE;
+
 	for (size_t i = from; i < to; i++)
-		if (s->list[i].kind != SENTENCE_QUOTE && s->list[i].kind != SENTENCE_CODE &&
-		    constraint_level(text + s->list[i].at, s->list[i].n) >= least)
-			return true;
-	return false;
+		if (s->list[i].kind != SENTENCE_QUOTE && s->list[i].kind != SENTENCE_CODE)
+			level = MAX(level, constraint_level(text + s->list[i].at, s->list[i].n));
+	return level;
+}
+
+/* Where the constraint ends that begins with the sentences from `i` to `end`; `i` if there is none.
+ * "The log:" is unclear and says nothing alone: it counts with a list only. */
+static size_t constraint_end(const char *text, const struct sentences *s, size_t i, size_t end,
+			     enum constraint_level least)
+{
+	enum constraint_level level = highest(text, s, i, end);
+	bool lead = is_lead(text, &s->list[end - 1]) || is_heading(text, &s->list[i]);
+
+	if (level < least)
+		return i;
+	if (!lead)
+		return end;
+	if (level == CONSTRAINT_UNCLEAR && (end == s->n || s->list[end].kind != SENTENCE_ITEM))
+		return i;
+	return lead_end(s, end - 1);
 }
 
 void constraints_find(const char *text, size_t n, struct constraints *ret)
@@ -278,16 +296,13 @@ void constraints_find(const char *text, size_t n, struct constraints *ret)
 	*ret = (struct constraints){.list = NULL};
 	sentences_split(text, n, &s);
 	for (size_t i = 0; i < s.n;) {
-		size_t end = whole_end(&s, i);
+		size_t next = whole_end(&s, i), end = constraint_end(text, &s, i, next, least);
 
-		if (!any_marked(text, &s, i, end, least)) {
-			i = end;
-			continue;
+		if (end > i) {
+			push(ret, &s, i, end);
+			next = end;
 		}
-		if (is_lead(text, &s.list[end - 1]) || is_heading(text, &s.list[i]))
-			end = lead_end(&s, end - 1);
-		push(ret, &s, i, end);
-		i = end;
+		i = next;
 	}
 	sentences_release(&s);
 }

@@ -110,6 +110,117 @@ static void x2_recall_on_the_80_of_the_second_set(void **state)
 	measure("constraints-second.tsv", 46, 34, 0.97);
 }
 
+/* ---- sentences ---- */
+
+struct split {
+	const char *text;
+	const char *sentences[8];
+};
+
+static const struct split splits[] = {
+	{"Fix it. Don't push! Ok?", {"Fix it.", "Don't push!", "Ok?"}},
+	{"Edit src/main.c and v2.3.1 of lib.so. Then stop.",
+	 {"Edit src/main.c and v2.3.1 of lib.so.", "Then stop."}},
+	{"Use tools, e.g. awk, i.e. Not sed. See https://x.org/a?b=c.d for it.",
+	 {"Use tools, e.g. awk, i.e. Not sed.", "See https://x.org/a?b=c.d for it."}},
+	{"Ask Dr. Who. Wait...", {"Ask Dr. Who.", "Wait..."}},
+	{"不要推送。用 Go 写！好吗？行；走", {"不要推送。", "用 Go 写！", "好吗？", "行；", "走"}},
+	{"She said \"no. Never. Stop.\" to me. Bye.",
+	 {"She said \"no. Never. Stop.\" to me.", "Bye."}},
+	{"他说“不能。请重试。”怎么办？", {"他说“不能。请重试。”怎么办？"}},
+	{"Run `a. b. c` now. Go.", {"Run `a. b. c` now.", "Go."}},
+	{"Rules:\n- never push\n  1. use tabs\n2) stop. Now.\n",
+	 {"Rules:", "- never push", "1. use tabs", "2) stop.", "Now."}},
+	{"never push\nuse tabs\n\n  keep it  ", {"never push", "use tabs", "keep it"}},
+	{"This is a line that an editor has wrapped because it was\ntoo long for it. Next.",
+	 {"This is a line that an editor has wrapped because it was\ntoo long for it.", "Next."}},
+	{"Look:\n```c\nif (x. y) {\n\n}\n```\nGood.",
+	 {"Look:", "```c\nif (x. y) {\n\n}\n```", "Good."}},
+	{"> he says. So.\n> and more\nRight.", {"> he says.", "So.", "> and more", "Right."}},
+	{"~~~\n```\nopen to the end.", {"~~~\n```\nopen to the end."}},
+	{" \r\n\t\n", {NULL}},
+};
+
+static void x2_sentences_of_a_message(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(splits); i++) {
+		struct sentences s;
+		size_t n = 0;
+
+		sentences_split(splits[i].text, strlen(splits[i].text), &s);
+		for (; n < 8 && splits[i].sentences[n]; n++) {
+			AUTO_FREE char *got =
+				n < s.n ? mem_strndup(splits[i].text + s.list[n].at, s.list[n].n)
+					: mem_strdup("(none)");
+
+			assert_string_equal(got, splits[i].sentences[n]);
+		}
+		assert_int_equal(s.n, n);
+		sentences_release(&s);
+	}
+}
+
+static void x2_an_overlong_sentence_is_in_pieces(void **state)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	struct sentences s;
+	struct constraints c;
+
+	for (int i = 0; i < 2000; i++)
+		buf_adds(&text, i == 1500 ? "字must字" : "字word ");
+	sentences_split(text.data, text.len, &s);
+	assert_true(s.n >= text.len / SENTENCE_MAX);
+	for (size_t i = 0; i < s.n; i++) {
+		assert_true(s.list[i].n <= SENTENCE_MAX);
+		assert_int_equal(s.list[i].piece, i > 0);
+	}
+	sentences_release(&s);
+	constraints_find(text.data, text.len, &c);
+	assert_int_equal(c.n, 1); /* all of it: a rule is not parted from its exception */
+	assert_int_equal(c.list[0].n, text.len - 1);
+	constraints_release(&c);
+}
+
+static void find_in(const char *text, const char *want)
+{
+	struct constraints c;
+
+	constraints_find(text, strlen(text), &c);
+	if (!want) {
+		assert_int_equal(c.n, 0);
+	} else {
+		assert_int_equal(c.n, 1);
+		assert_int_equal(c.list[0].n, strlen(want));
+		assert_memory_equal(text + c.list[0].at, want, strlen(want));
+	}
+	constraints_release(&c);
+}
+
+/* A line that announces rules takes them with it: "push" alone says nothing. */
+static void x2_a_lead_takes_its_list_with_it(void **state)
+{
+	find_in("Fix it.\n\nDo not:\n- push\n- fix\n  the docs\n\nThanks!",
+		"Do not:\n- push\n- fix\n  the docs");
+	find_in("The rules:\n```\nfix(core): x\n```\nThanks!",
+		"The rules:\n```\nfix(core): x\n```");
+	find_in("The log:\n```\nmust not be null\n```\n", NULL);
+	find_in("不要：\n- 推送\n- 改文档\n\n谢谢！", "不要：\n- 推送\n- 改文档");
+}
+
+/* A long text was pasted: only what a rule names counts, or it would all be constraints. */
+static void x2_pasted_texts_are_marked_by_rules_only(void **state)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	while (text.len <= CONSTRAINT_TYPED_MAX)
+		buf_adds(&text, "Vue 3 with the composition API.\n");
+	buf_adds(&text, "Never push.\n");
+	find_in(buf_str(&text), "Never push.");
+	find_in("Vue 3 with the composition API.", "Vue 3 with the composition API.");
+}
+
+/* ---- figures ---- */
+
 /* Figures on sentences that the rules were not written for. */
 static void x2_recall_on_80_held_out_sentences(void **state)
 {
@@ -119,6 +230,10 @@ static void x2_recall_on_80_held_out_sentences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(x2_sentences_of_a_message),
+		cmocka_unit_test(x2_an_overlong_sentence_is_in_pieces),
+		cmocka_unit_test(x2_a_lead_takes_its_list_with_it),
+		cmocka_unit_test(x2_pasted_texts_are_marked_by_rules_only),
 		cmocka_unit_test(x2_recall_on_200_labelled_sentences),
 		cmocka_unit_test(x2_recall_on_the_80_of_the_second_set),
 		cmocka_unit_test(x2_recall_on_80_held_out_sentences),
