@@ -14,6 +14,8 @@
 #include "orchestrator/run.h"
 
 #define TASK_MAX (4 << 20)
+/* baton-git allows a branch's name 200 bytes; the run's and the agent's follow. */
+#define PREFIX_MAX 160
 
 /* The task from the argument, from stdin (`-`) or from --file. Caller frees. */
 static int read_task(struct settings *s, char **ret, struct err *err)
@@ -106,14 +108,16 @@ static void choose_base(struct run *run)
 	}
 }
 
-/* What git would refuse as the beginning of a branch's name. */
+/* What git would refuse as the beginning of a branch's name, and no less than baton-git refuses in the
+ * whole of it (worktrees/work.c), which is asked when the run is under way. */
 static int check_branch_prefix(const char *prefix, struct err *err)
 {
-	size_t n = strlen(prefix);
-	bool bad = *prefix == '/' || *prefix == '.' || *prefix == '-' || prefix[n - 1] == '/' ||
-		   strstr(prefix, "..") || strstr(prefix, "//") || strstr(prefix, "/.") ||
-		   strstr(prefix, "@{") || text_ends(prefix, ".lock") || prefix[n - 1] == '.';
+	bool bad = !*prefix || strchr("/.-", *prefix) || strstr(prefix, "..") ||
+		   strstr(prefix, "//") || strstr(prefix, "/.") || strstr(prefix, "@{") ||
+		   strstr(prefix, ".lock") || text_ends(prefix, "/") || text_ends(prefix, ".");
 
+	if (strlen(prefix) > PREFIX_MAX)
+		return err_set(err, ERR_USAGE, "--branch-prefix: more than %d bytes", PREFIX_MAX);
 	for (const char *p = prefix; *p; p++)
 		bad |= (unsigned char)*p <= ' ' || *p == 127 || strchr("~^:?*[\\", *p) != NULL;
 	return bad ? err_set(err, ERR_USAGE, "--branch-prefix: '%s' cannot begin a branch's name",

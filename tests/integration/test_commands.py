@@ -430,4 +430,15 @@ def a_state_folder_that_cannot_be_made_is_said_before_money_is_spent(world):
     equal(world.runs(), [], "runs that were made")
 
 
+@test
+def a_branch_prefix_that_git_would_refuse_is_refused_before_the_run(world):
+    """Also what stands before a slash, and a name that leaves no room for the run's and the agent's."""
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    for prefix in ("a.lock/b", "a/b.lock", "a/.b", "a//b", "a/", "/a", "", "x" * 300, "a b"):
+        refused(world, "run", "x", "--model", f"rehearsal:{scenario}", f"--branch-prefix={prefix}", words=["branch-prefix"])
+    equal(world.runs(), [], "runs that were made")
+    world.baton("run", "x", "--model", f"rehearsal:{scenario}", "--branch-prefix", "a.b/" + "x" * 156)
+
+
 main()
