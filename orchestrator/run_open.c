@@ -155,6 +155,21 @@ static void start_work(struct run *run)
 	agents_pump(run);
 }
 
+/* A branch that is not born yet has a name; a HEAD that names neither branch nor commit is damaged,
+ * and a first commit would not help. */
+static int check_head(struct json_object *repository, struct err *err)
+{
+	if (json_str(repository, "head", NULL))
+		return 0;
+	if (json_str(repository, "head_ref", NULL))
+		return err_set(err, ERR_USAGE,
+			       "the repository has no commits yet: make a first one, so that there "
+			       "is something to start from");
+	return err_set(err, ERR_USAGE,
+		       "the repository's HEAD cannot be read: its file HEAD has to hold 'ref: "
+		       "refs/heads/BRANCH' or a commit");
+}
+
 static void on_discovered(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct run *run = arg;
@@ -167,10 +182,7 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 		return;
 	}
 	run->repository = json_object_get(answer);
-	if (!json_str(answer, "head", NULL)) {
-		err_set(&err, ERR_USAGE,
-			"the repository has no commits yet: make a first one, so that there "
-			"is something to start from");
+	if (check_head(answer, &err) < 0) {
 		run_fail(run, &err);
 		return;
 	}

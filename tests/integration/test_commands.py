@@ -441,4 +441,17 @@ def a_branch_prefix_that_git_would_refuse_is_refused_before_the_run(world):
     world.baton("run", "x", "--model", f"rehearsal:{scenario}", "--branch-prefix", "a.b/" + "x" * 156)
 
 
+@test
+def a_damaged_head_is_not_called_a_missing_commit(world):
+    """git sees no repository there; 'make a first commit' would be wrong advice."""
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    for text in ("garbage\n", ""):
+        world.write(world.repo + "/.git/HEAD", text)
+        done = refused(world, "run", "x", "--model", f"rehearsal:{scenario}", words=["HEAD", "cannot be read"])
+        check("no commits yet" not in done.err, "the wrong reason", done)
+    world.write(world.repo + "/.git/HEAD", "ref: refs/heads/unborn\n")
+    refused(world, "run", "x", "--model", f"rehearsal:{scenario}", words=["no commits yet"])
+
+
 main()
