@@ -99,6 +99,10 @@ static struct json_object *model_overrides(const struct run *run, const char *na
 	}
 	set_default(row, "api", api);
 	set_default(row, "dialect", run->rehearsal ? api : dialect);
+	/* It is played without money, and budgets are tried with it: in both protocols alike. */
+	if (run->rehearsal && !json_has(row, "price"))
+		json_set(row, "price",
+			 json_object_get(json_get(model_provider("rehearsal"), "price")));
 	set_default(row, "cache", strcmp(api, "anthropic") == 0 ? "explicit" : "automatic");
 	return all;
 }
@@ -117,6 +121,18 @@ static void apply_window(const struct run *run, struct model *model)
 
 	if (window)
 		model->window = window;
+}
+
+/* The limit may stand in a file that the user has forgotten: it is named. */
+static int no_price(const struct run *run, const char *what, const char *full_name, struct err *err)
+{
+	const char *origin = settings_origin(run->settings, OPT_MAX_COST);
+	bool typed = strcmp(origin, "command line") == 0;
+
+	return err_set(err, ERR_USAGE,
+		       "--max-cost%s%s%s needs prices, and %s '%s' has none that are known: set "
+		       "them under 'models:' in the configuration, or use --max-tokens",
+		       typed ? "" : " (", typed ? "" : origin, typed ? "" : ")", what, full_name);
 }
 
 int run_role_model(const struct run *run, const char *full_name, struct model **ret,
@@ -143,8 +159,12 @@ int run_role_model(const struct run *run, const char *full_name, struct model **
 	if ((*ret)->window &&
 	    ((*ret)->price.known || settings_double(run->settings, OPT_MAX_COST) < 0))
 		return 0;
-	err_set(err, ERR_USAGE, "the role's model '%s' has no known %s: set it under 'models:'",
-		full_name, (*ret)->window ? "prices, which --max-cost needs" : "window");
+	if ((*ret)->window)
+		no_price(run, "the role's model", full_name, err);
+	else
+		err_set(err, ERR_USAGE,
+			"the role's model '%s' has no known window: set it under 'models:'",
+			full_name);
 	model_free(*ret);
 	*ret = NULL;
 	return -1;
@@ -204,11 +224,8 @@ static int check_price(struct run *run, struct err *err)
 {
 	if (settings_double(run->settings, OPT_MAX_COST) < 0 || run->model->price.known)
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "--max-cost needs prices and none are known for '%s/%s': set them under "
-		       "'models:' in "
-		       "the configuration, or use --max-tokens",
-		       run->provider, run->model_name);
+	AUTO_FREE char *full = mem_printf("%s/%s", run->provider, run->model_name);
+	return no_price(run, "the model", full, err);
 }
 
 int run_open_model(struct run *run, struct err *err)

@@ -92,11 +92,23 @@ def time_limit_holds_in_a_rate_limit(world):
 
 
 @test
+def both_kinds_of_rehearsal_have_prices(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    for kind in ("rehearsal", "rehearsal+openai"):
+        done = world.baton("run", "x", "--model", f"{kind}:{scenario}", "--max-cost", "1")
+        check("USD" in done.out, f"the costs of {kind}", done)
+
+
+@test
 def a_model_without_prices_refuses_max_cost(world):
     world.repository()
     world.provider("http://127.0.0.1:9")
     done = world.baton("run", "x", "--model", "fake/unheard-of", "--window", "100k", "--max-cost", "1", status=2)
     check("price" in done.err and "max-tokens" in done.err, "the message says what to do instead", done)
+    for typed, origin in ((["--max-cost", "1"], None), ([], "BATON_MAX_COST")):
+        done = world.baton("run", "x", "--model", "fake/unheard-of", "--window", "100k", *typed, status=2, env={"BATON_MAX_COST": "2"})
+        check("(" not in done.err if typed else origin in done.err, "where the limit comes from", done)
     equal(world.runs(), [], "runs")
 
 
