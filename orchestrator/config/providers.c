@@ -130,14 +130,53 @@ int settings_provider(const struct settings *s, const char *name, struct json_ob
 
 /* ---- keys ---- */
 
-/* The mode is an error and not a warning: a key that others could read should be changed, and the
- * user should learn of it before it is used again.
- *
- * The key file's entry; NULL without err if there is no file or no entry. */
-static char *key_from_file(const char *provider, const char *path, struct err *err)
+static int unknown_key_name(const char *path, int line, const struct names *names, const char *name,
+			    struct err *err)
+{
+	const char *near = text_nearest(name, names->list, names->n);
+
+	return err_set(err, ERR_USAGE, "%s:%d: '%s' is no provider%s%s%s", path, line, name,
+		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* A name that no provider has is a misspelt one, whose key would never be found; a value that is a
+ * number or nothing is a key that was forgotten or wants quotes. No message shows a value. */
+static int check_key_entries(const struct settings *s, const char *path, struct yaml_doc *doc,
+			     struct err *err)
+{
+	struct names names = {.n = 0};
+	struct json_object *root = yaml_root(doc);
+
+	if (root && !json_object_is_type(root, json_type_object))
+		return err_set(err, ERR_USAGE, "%s: lines 'PROVIDER: KEY' are expected", path);
+	if (!root)
+		return 0;
+	all_providers(s, &names);
+	json_object_object_foreach (root, name, key) {
+		AUTO_FREE char *pointer = config_pointer("", name);
+		int line = yaml_line(doc, pointer);
+		if (!is_name(&names, name))
+			return unknown_key_name(path, line, &names, name, err);
+		if (!json_object_is_type(key, json_type_string) ||
+		    json_object_get_string_len(key) == 0)
+			return err_set(err, ERR_USAGE,
+				       "%s:%d: the key of '%s' must be text that is not empty; put "
+				       "it into quotes",
+				       path, line, name);
+	}
+	return 0;
+}
+
+/* The key file's entry; NULL without err if there is no file or no entry. A file with anything
+ * wrong in it is refused as a whole, so that `doctor` and a run say the same of it. The mode is an
+ * error and not a warning: a key that others could read should be changed, and the user should
+ * learn of it before it is used again. Caller wipes and frees. */
+static char *key_from_file(const struct settings *s, const char *provider, const char *path,
+			   struct err *err)
 {
 	struct yaml_doc *doc;
 	struct stat st;
+	char *key = NULL;
 
 	if (stat(path, &st) < 0)
 		return NULL;
@@ -151,7 +190,8 @@ static char *key_from_file(const char *provider, const char *path, struct err *e
 			err->code = ERR_USAGE;
 		return NULL;
 	}
-	char *key = mem_strdup(json_str(yaml_root(doc), provider, NULL));
+	if (check_key_entries(s, path, doc, err) == 0)
+		key = mem_strdup(json_str(yaml_root(doc), provider, NULL));
 	yaml_free(doc);
 	return key;
 }
@@ -163,41 +203,6 @@ static char *key_file_path(void)
 	return config ? file_join(config, "keys.yaml") : NULL;
 }
 
-static int unknown_key_name(const char *path, const struct yaml_doc *doc, const struct names *names,
-			    const char *name, struct err *err)
-{
-	AUTO_FREE char *pointer = config_pointer("", name);
-	const char *near = text_nearest(name, names->list, names->n);
-
-	return err_set(err, ERR_USAGE, "%s:%d: '%s' is no provider%s%s%s", path,
-		       yaml_line(doc, pointer), name, near ? "; did you mean '" : "",
-		       near ? near : "", near ? "'?" : "");
-}
-
-/* A name that no provider has is a misspelt one: its key would never be found. */
-static int check_key_names(const struct settings *s, const char *path, struct err *err)
-{
-	struct yaml_doc *doc;
-	struct names names = {.n = 0};
-	int rc = 0;
-
-	if (yaml_parse_file(path, &doc, err) < 0)
-		return -1;
-	struct json_object *root = yaml_root(doc);
-	all_providers(s, &names);
-	if (root && !json_object_is_type(root, json_type_object))
-		rc = err_set(err, ERR_USAGE, "%s: lines 'PROVIDER: KEY' are expected", path);
-	if (rc == 0 && root) {
-		json_object_object_foreach (root, name, key) {
-			(void)key;
-			if (rc == 0 && !is_name(&names, name))
-				rc = unknown_key_name(path, doc, &names, name, err);
-		}
-	}
-	yaml_free(doc);
-	return rc;
-}
-
 int settings_check_key_file(const struct settings *s, char **ret_path, struct err *err)
 {
 	struct err failure = ERR_INIT;
@@ -206,9 +211,7 @@ int settings_check_key_file(const struct settings *s, char **ret_path, struct er
 	*ret_path = path;
 	if (!path || !file_exists(path))
 		return 0;
-	free(key_from_file("", path, &failure));
-	if (failure.code == ERR_NONE)
-		check_key_names(s, path, &failure);
+	free(key_from_file(s, "", path, &failure));
 	if (failure.code == ERR_NONE)
 		return 0;
 	return err_set(err, failure.code, "%s", failure.message);
@@ -224,7 +227,7 @@ void settings_each_key(const struct settings *s,
 	for (size_t i = 0; i < names.n; i++) {
 		struct key_place place = {.provider = names.list[i],
 					  .key_env = field(s, names.list[i], "key_env")};
-		char *key = path ? key_from_file(place.provider, path, NULL) : NULL;
+		char *key = path ? key_from_file(s, place.provider, path, NULL) : NULL;
 		place.in_file = key != NULL;
 		place.in_env = place.key_env && env_get(place.key_env);
 		if (key)
@@ -242,11 +245,9 @@ char *settings_key(const struct settings *s, const char *provider, const char *k
 
 	if (env_get(key_env))
 		return mem_strdup(env_get(key_env));
-	char *key = path ? key_from_file(provider, path, &failure) : NULL;
+	char *key = path ? key_from_file(s, provider, path, &failure) : NULL;
 	if (key)
 		return key;
-	if (failure.code == ERR_NONE && path && file_exists(path))
-		check_key_names(s, path, &failure);
 	if (failure.code != ERR_NONE)
 		err_set(err, failure.code, "%s", failure.message);
 	else
@@ -258,14 +259,14 @@ char *settings_key(const struct settings *s, const char *provider, const char *k
 
 /* ---- model ---- */
 
-/* A key file that others can read is the likely reason why no key was found. */
-static bool key_file_refused(struct err *err)
+/* A key file that is refused is the likely reason why no key was found. */
+static bool key_file_refused(const struct settings *s, struct err *err)
 {
 	AUTO_FREE char *path = key_file_path();
 	struct err failure = ERR_INIT;
 
 	if (path)
-		free(key_from_file("", path, &failure));
+		free(key_from_file(s, "", path, &failure));
 	if (failure.code != ERR_NONE && err)
 		*err = failure;
 	return failure.code != ERR_NONE;
@@ -277,15 +278,17 @@ static int default_model(const struct settings *s, char **ret_provider, char **r
 			 struct err *err)
 {
 	struct names names = {.n = 0};
-	const char *found = NULL;
+	const char *found = NULL, *nameless = NULL;
 
 	all_providers(s, &names);
 	for (size_t i = 0; i < names.n; i++) {
 		const char *key_env = field(s, names.list[i], "key_env");
-		AUTO_FREE char *key = NULL;
-		if (!key_env || !field(s, names.list[i], "default_model"))
+		AUTO_FREE char *key =
+			key_env ? settings_key(s, names.list[i], key_env, NULL) : NULL;
+		if (key && !field(s, names.list[i], "default_model")) {
+			nameless = names.list[i];
 			continue;
-		key = settings_key(s, names.list[i], key_env, NULL);
+		}
 		if (key && found)
 			return err_set(err, ERR_USAGE,
 				       "keys of several providers are set ('%s', '%s'): name the "
@@ -294,7 +297,13 @@ static int default_model(const struct settings *s, char **ret_provider, char **r
 		if (key)
 			found = names.list[i];
 	}
-	if (!found && key_file_refused(err))
+	if (!found && nameless)
+		return err_set(
+			err, ERR_USAGE,
+			"there is a key for '%s', which has no model of its own: name a model "
+			"of %s with --model %s/NAME",
+			nameless, nameless, nameless);
+	if (!found && key_file_refused(s, err))
 		return -1;
 	if (!found)
 		return err_set(err, ERR_USAGE,

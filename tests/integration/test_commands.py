@@ -300,6 +300,21 @@ def doctor_tells_of_keys_and_programs(world):
 
 
 @test
+def a_key_file_is_refused_as_a_whole(world):
+    """Of one file doctor does not say both that it has a key and that it is refused; a run says the same."""
+    world.repository()
+    good = "openai: sk-secret-1\n"
+    for bad, line in (("anthropic: 123456", 2), ("anthropic:", 2), ("anthropic: ''", 2), ("anthropic: [sk]", 2), ("anthropc: sk-2", 2)):
+        keys = world.write("config/baton/keys.yaml", good + bad + "\n", 0o600)
+        done = world.baton("doctor", status=1)
+        check("REFUSED" in done.out and f"{keys}:{line}:" in done.out, f"'{bad}' is not refused with its line", done)
+        check("openai  " not in done.out and "secret" not in done.out and "123456" not in done.out, f"a key beside '{bad}'", done)
+        for model in (["--model", "anthropic/claude-opus-5"], ["--model", "openai/gpt-5.5"], []):
+            done = refused(world, "run", "x", *model, words=[f"{keys}:{line}:"])
+            check("123456" not in done.err, "the value is shown", done)
+
+
+@test
 def doctor_finds_git_as_a_run_does(world):
     os.makedirs(world.path("bin"))
     os.symlink(world.command("sh", "-c", "command -v git", cwd=world.dir).out.strip(), world.path("bin/git"))

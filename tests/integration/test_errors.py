@@ -100,6 +100,12 @@ def a_missing_key_says_where_to_put_it(world):
 
 
 @test
+def a_key_of_a_provider_without_a_model_of_its_own(world):
+    world.repository()
+    refused(world, "run", "x", words=["openrouter", "--model openrouter/NAME"], env={"OPENROUTER_API_KEY": "sk-or-secret"})
+
+
+@test
 def no_repository_is_said(world):
     model = simple(world)
     os.makedirs(world.path("empty"))

@@ -187,7 +187,7 @@ static void test_keys(void **state)
 	assert_int_equal(err.code, ERR_USAGE);
 	assert_non_null(strstr(err.message, "set OPENAI_API_KEY"));
 	assert_non_null(strstr(err.message, "keys.yaml with mode 0600"));
-	rig_write(state, "config/baton/keys.yaml", "openai: from-file\nother: x\n");
+	rig_write(state, "config/baton/keys.yaml", "openai: from-file\ngroq: x\n");
 	AUTO_FREE char *from_file = key("openai", "OPENAI_API_KEY", NULL);
 	assert_string_equal(from_file, "from-file");
 	assert_null(key("anthropic", "ANTHROPIC_API_KEY", NULL));
