@@ -35,6 +35,7 @@ struct review {
 	char **lost;
 	size_t n_lost, cap_lost;
 	struct json_object *verdict_schema;
+	struct buf markdown, sarif; /* for --output and --sarif; empty before the end */
 };
 
 /* An agent's work: exactly one of both is set. */
@@ -305,15 +306,15 @@ static void review_end(struct review *review)
 
 /* A file that the user asked for and does not get is a failure: whoever reads it would take its
  * absence for a clean review. */
-static void write_extra(struct run *run, const char *path, const struct buf *text)
+static void write_extra(struct run *run, const char *what, const char *path, const struct buf *text)
 {
 	struct err err = ERR_INIT;
 
-	if (path && user_file_write(path, text, &err) < 0)
+	if (path && user_file_write(what, path, text, &err) < 0)
 		run_output_failed(run, &err);
 }
 
-/* The findings go into the run's report, and into the files that the user asked for. */
+/* The findings go into the run's report; the same texts then into the files that the user asked for. */
 static void review_report(struct run *run, void *arg)
 {
 	struct review *review = arg;
@@ -333,21 +334,24 @@ static void review_report(struct run *run, void *arg)
 		.lost = review->lost,
 		.n_lost = review->n_lost,
 	};
-	struct buf text = BUF_INIT;
 	AUTO_FREE char *sarif_path = run_path(run, "report.sarif");
 
 	if (!review->merged)
 		findings_merge(&review->findings);
 	run->report = findings_json(&review->findings, &summary);
-	findings_markdown(&review->findings, &summary, &text);
-	json_set_strn(run->report, "markdown", buf_str(&text), text.len);
-	write_extra(run, settings_str(run->settings, OPT_OUTPUT), &text);
-	buf_clear(&text);
+	findings_markdown(&review->findings, &summary, &review->markdown);
+	json_set_strn(run->report, "markdown", buf_str(&review->markdown), review->markdown.len);
 	AUTO_JSON struct json_object *sarif = findings_sarif(&review->findings, &summary);
-	json_write_pretty(&text, sarif);
-	write_extra(run, sarif_path, &text);
-	write_extra(run, settings_str(run->settings, OPT_SARIF), &text);
-	buf_release(&text);
+	json_write_pretty(&review->sarif, sarif);
+	write_extra(run, NULL, sarif_path, &review->sarif);
+}
+
+static void review_deliver(struct run *run, void *arg)
+{
+	struct review *review = arg;
+
+	write_extra(run, "--output", settings_str(run->settings, OPT_OUTPUT), &review->markdown);
+	write_extra(run, "--sarif", settings_str(run->settings, OPT_SARIF), &review->sarif);
 }
 
 static const struct run_driver review_driver = {
@@ -355,6 +359,7 @@ static const struct run_driver review_driver = {
 	.start = review_start,
 	.agent_done = review_agent_done,
 	.report = review_report,
+	.deliver = review_deliver,
 };
 
 static int review_spec(struct settings *s, char **ret, struct err *err)
@@ -380,6 +385,8 @@ static void review_release(struct review *review)
 	free(review->title);
 	shards_release(&review->shards);
 	findings_release(&review->findings);
+	buf_release(&review->markdown);
+	buf_release(&review->sarif);
 	json_object_put(review->verdict_schema);
 }
 
@@ -395,7 +402,7 @@ static int check_outputs(const struct settings *s, struct err *err)
 
 int cmd_review(struct settings *s)
 {
-	struct review review = {.phase = PHASE_RANGE};
+	struct review review = {.phase = PHASE_RANGE, .markdown = BUF_INIT, .sarif = BUF_INIT};
 	struct err err = ERR_INIT;
 
 	if (check_outputs(s, &err) < 0 || review_spec(s, &review.spec, &err) < 0)

@@ -263,26 +263,42 @@ static void write_file(struct run *run, const char *name, const struct buf *text
 		run_output_failed(run, &err);
 }
 
-void outcome_write(struct run *run)
+static void write_report(struct run *run)
 {
-	struct buf text = BUF_INIT;
-	AUTO_JSON struct json_object *doc = NULL;
+	AUTO_JSON struct json_object *doc = report_json(run);
+	AUTO_BUF struct buf text = BUF_INIT;
 
-	if (run->driver->report)
-		run->driver->report(run, run->driver_arg);
-	doc = report_json(run);
 	json_write_pretty(&text, doc);
 	write_file(run, "report.json", &text);
 	buf_clear(&text);
 	report_markdown(run, &text);
 	write_file(run, "report.md", &text);
+}
+
+/* The user's own files come last: whatever becomes of them, what was paid for is kept. That one could
+ * not be written changes the outcome, so the report is written once more. */
+static void write_files(struct run *run)
+{
+	if (run->driver->report)
+		run->driver->report(run, run->driver_arg);
+	write_report(run);
+	enum exit_status before = run->exit_status;
+	if (run->driver->deliver)
+		run->driver->deliver(run, run->driver_arg);
+	if (run->exit_status != before)
+		write_report(run);
+}
+
+void outcome_write(struct run *run)
+{
+	write_files(run);
+	AUTO_JSON struct json_object *doc = report_json(run);
 	AUTO_FREE char *path = run_path(run, "report.md");
 	journal_add(run->journal, true, "run.finished",
 		    "run:s status:s exit_status:i reason:s report:s duration_ms:i usage:j cost:d",
 		    run->id, run_status_name(run), (int64_t)run->exit_status, run->stop_reason,
 		    path, clock_mono_ms() - run->started_ms, json_obj(doc, "usage"),
 		    run_cost(run, run->budget.used.cost));
-	buf_release(&text);
 }
 
 void outcome_print(const struct run *run)

@@ -52,6 +52,9 @@ struct run_driver {
 	void (*agent_done)(struct run *run, struct agent_record *agent, void *arg);
 	/* The run is over: fills the report's body; outcome.h puts it beside the rest. */
 	void (*report)(struct run *run, void *arg);
+	/* The report is on disk: writes what the user asked for elsewhere; failures by
+	 * run_output_failed. May be NULL. */
+	void (*deliver)(struct run *run, void *arg);
 };
 
 struct run {

@@ -286,6 +286,44 @@ def sarif_that_cannot_be_written_is_a_failure(world):
     check(world.path("nowhere") in done.err, "the file is not named", done)
     equal(world.run().last("run.finished")["exit_status"], 1, "exit status in the journal")
 
+@test
+def a_pipe_without_a_reader_is_an_error_and_costs_no_review(world):
+    """Its open() waited for ever, deaf to Ctrl-C; and the report was written after it."""
+    changed(world)
+    os.mkfifo(world.path("fifo"))
+    for option in ("--sarif", "--output"):
+        done = reviewed(world, option, world.path("fifo"), status=1)
+        check(option in done.err and world.path("fifo") in done.err and "nobody reads" in done.err, "the message", done)
+        saved = world.run().report()
+        equal((len(saved["result"]["findings"]), saved["exit_status"]), (1, 1), "findings and exit status in report.json", saved)
+        check(FINDING["claim"] in done.out, "the findings are not shown", done)
+    world.no_strays()
+
+
+@test
+def a_reader_that_takes_nothing_is_waited_for_until_ctrl_c(world):
+    changed(world)
+    os.mkfifo(world.path("fifo"))
+    fifo = os.open(world.path("fifo"), os.O_RDWR | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(fifo, b"x" * 4096)
+    except BlockingIOError:
+        pass
+    rules = [{"match": {"turn": 0}, "answer": answer(call("read", path="a.txt"))},
+             {"match": {}, "answer": answer(report(findings=[FINDING]))}]
+    started = world.start("review", RANGE, "--verify", "off", "--model", f"rehearsal:{world.scenario(rules)}", "--sarif", world.path("fifo"))
+    run = world.wait_run(started)
+    wait_for(lambda: os.path.exists(run.dir + "/report.md"), "a report before the pipe is written", 60, lambda: str(run))
+    check(not started.ended(), "it did not wait")
+    started.signal(signal.SIGINT)
+    done = started.wait(20)
+    os.close(fifo)
+    check(done.status != 0 and "--sarif" in done.err and "interrupted" in done.err, "what is said of it", done)
+    equal(len(run.report()["result"]["findings"]), 1, "findings in report.json")
+    world.no_strays()
+
+
 
 # ---- what decides
 
