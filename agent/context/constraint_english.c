@@ -16,6 +16,7 @@
 #include "agent/context/constraints.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -370,22 +371,23 @@ static bool is_number(const struct token *t)
 /* One of the alternatives of an element. */
 static bool word_is(const struct token *t, const char *element, size_t n)
 {
-	const char *end = element + n;
+	const char *end = element + n, *next;
 
-	while (element < end) {
-		const char *bar = memchr(element, '|', (size_t)(end - element));
-		size_t len = (size_t)((bar ? bar : end) - element);
+	for (; element < end; element = next + 1) {
+		size_t len;
 
+		for (next = element; next < end && *next != '|'; next++)
+			;
+		len = (size_t)(next - element);
 		if (*element == '-' && len > 1) {
 			if (word_ends(t, element + 1, len - 1))
 				return true;
 		} else if (*element == '#' && len == 1) {
 			if (is_number(t))
 				return true;
-		} else if (len == t->n && !memcmp(element, t->s, len)) {
+		} else if (len == t->n && *element == *t->s && !memcmp(element, t->s, len)) {
 			return true;
 		}
-		element += len + 1;
 	}
 	return false;
 }
@@ -454,14 +456,83 @@ static size_t match(const struct tokens *t, size_t i, const char *pattern)
 	return match(t, i + 1, rest);
 }
 
+/* Most patterns can be passed over by the first letter and the length of their first word: without this
+ * a pasted megabyte takes half a minute. Made once from the tables, by the only thread. */
+struct filter {
+	bool any;	      /* begins with something else than letters */
+	uint32_t lengths[26]; /* by first letter, a bit for each length */
+};
+
+#define FILTERS_MAX 256
+
+struct table {
+	const char *const *patterns;
+	size_t count;
+	bool ready;
+	struct filter filters[FILTERS_MAX];
+};
+
+static void filter_add(struct filter *f, const char *word, size_t n)
+{
+	if (*word < 'a' || *word > 'z' || n > 31)
+		f->any = true;
+	else
+		f->lengths[*word - 'a'] |= UINT32_C(1) << n;
+}
+
+static void filter_make(struct filter *f, const char *pattern)
+{
+	size_t n;
+
+	while (*pattern == '^' || *pattern == ' ')
+		pattern++;
+	n = strcspn(pattern, " ");
+	while (n) {
+		size_t len = strcspn(pattern, "| ");
+
+		filter_add(f, pattern, len);
+		pattern += len + (len < n);
+		n -= len + (len < n);
+	}
+}
+
+static void table_prepare(struct table *table)
+{
+	_Static_assert(ARRAY_SIZE(rules) <= FILTERS_MAX && ARRAY_SIZE(others) <= FILTERS_MAX &&
+			       ARRAY_SIZE(exceptions) <= FILTERS_MAX,
+		       "FILTERS_MAX is too small");
+	for (size_t p = 0; !table->ready && p < table->count; p++)
+		filter_make(&table->filters[p], table->patterns[p]);
+	table->ready = true;
+}
+
+static bool may_begin(const struct filter *f, const struct token *t)
+{
+	if (f->any)
+		return true;
+	return t->s && *t->s >= 'a' && *t->s <= 'z' && t->n <= 31 &&
+	       (f->lengths[*t->s - 'a'] >> t->n & 1);
+}
+
+/* The index behind a match of pattern `p` at `i` plus one, 0 if there is none. */
+static size_t table_match(const struct table *table, size_t p, const struct tokens *t, size_t i)
+{
+	return may_begin(&table->filters[p], &t->list[i]) ? match(t, i, table->patterns[p]) : 0;
+}
+
+static struct table exception_table = {exceptions, ARRAY_SIZE(exceptions), .ready = false};
+static struct table rule_table = {rules, ARRAY_SIZE(rules), .ready = false};
+static struct table other_table = {others, ARRAY_SIZE(others), .ready = false};
+
 /* Returns whether an exception was there. */
 static bool strike(struct tokens *t)
 {
 	bool found = false;
 
-	for (size_t p = 0; p < ARRAY_SIZE(exceptions); p++) {
+	table_prepare(&exception_table);
+	for (size_t p = 0; p < exception_table.count; p++) {
 		for (size_t i = 0; i < t->n; i++) {
-			size_t end = match(t, i, exceptions[p]);
+			size_t end = table_match(&exception_table, p, t, i);
 
 			for (size_t k = i; end && k < end - 1; k++)
 				t->list[k].struck = found = true;
@@ -470,11 +541,12 @@ static bool strike(struct tokens *t)
 	return found;
 }
 
-static bool any_matches(const struct tokens *t, const char *const *patterns, size_t count)
+static bool any_matches(const struct tokens *t, struct table *table)
 {
-	for (size_t p = 0; p < count; p++)
+	table_prepare(table);
+	for (size_t p = 0; p < table->count; p++)
 		for (size_t i = 0; i < t->n; i++)
-			if (match(t, i, patterns[p]))
+			if (table_match(table, p, t, i))
 				return true;
 	return false;
 }
@@ -486,7 +558,7 @@ bool constraint_in_english(const char *bare, size_t n)
 
 	tokenize(bare, n, t);
 	strike(t);
-	found = any_matches(t, rules, ARRAY_SIZE(rules));
+	found = any_matches(t, &rule_table);
 	free(t);
 	return found;
 }
@@ -507,7 +579,7 @@ bool constraint_unclear_english(const char *bare, size_t n)
 
 	tokenize(bare, n, t);
 	/* What an exception names is told by it: "you don't need to". */
-	unclear = count_words(t) > 1 && !strike(t) && !any_matches(t, others, ARRAY_SIZE(others));
+	unclear = count_words(t) > 1 && !strike(t) && !any_matches(t, &other_table);
 	free(t);
 	return unclear;
 }
