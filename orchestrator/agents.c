@@ -22,6 +22,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/spare.h"
@@ -39,8 +40,10 @@ enum exit_status agent_exit_status(const struct agent_record *agent)
 	const char *class = json_str(agent->result, "class", "");
 	bool whole = strcmp(json_str(agent->report, "status", ""), "done") == 0;
 
+	AUTO_FREE char *contradiction = outcome_contradiction(agent);
+
 	if (strcmp(agent->status, "done") == 0)
-		return whole && !agent->collect_failed ? EXIT_OK : EXIT_FAILED;
+		return whole && !agent->collect_failed && !contradiction ? EXIT_OK : EXIT_FAILED;
 	/* A limit without a class is that of rounds (I11); with overflow it is the window. */
 	if (strcmp(class, "budget") == 0 || (strcmp(agent->status, "limit") == 0 && !*class))
 		return EXIT_BUDGET;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/launch.h"
+#include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
 
 #define TASK_MAX (4 << 20)
@@ -140,7 +141,7 @@ static int check_options(const struct settings *s, struct err *err)
 }
 
 /* Why a run with this agent did not succeed; NULL if it did. */
-static const char *reason_of(const struct agent_record *agent)
+static const char *reason_of(const struct agent_record *agent, const char *contradiction)
 {
 	if (strcmp(agent->status, "done") != 0)
 		return agent->reason;
@@ -148,13 +149,17 @@ static const char *reason_of(const struct agent_record *agent)
 		return agent->kept;
 	if (json_flag(agent->report, "by_rule", false))
 		return "the agent gave no usable report";
+	if (contradiction)
+		return contradiction;
 	return agent_exit_status(agent) == EXIT_OK ? NULL
 						   : "the agent reports that the task is not done";
 }
 
 static void run_agent_done(struct run *run, struct agent_record *agent, void *arg)
 {
-	run_finish(run, agent_exit_status(agent), reason_of(agent));
+	AUTO_FREE char *contradiction = outcome_contradiction(agent);
+
+	run_finish(run, agent_exit_status(agent), reason_of(agent, contradiction));
 }
 
 static const struct run_driver run_driver = {

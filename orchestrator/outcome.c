@@ -2,7 +2,8 @@
  * outcome.c - reports of a whole run. Runs in the parent, at the end.
  *
  * Claims of agents and what the parent saw stand side by side (X5): a report with no tool call
- * behind it is marked, a commit that was claimed but is not on the branch is named.
+ * behind it is marked, a commit that was claimed but is not on the branch is named, and fails the
+ * agent: ended is not done.
  */
 #include "orchestrator/outcome.h"
 
@@ -34,15 +35,40 @@ static struct json_object *usage_json(const struct budget_usage *u, bool priced)
 	return doc;
 }
 
-/* The branch's commits that the report names, or names without being there. */
+/* Is what the report names one of the branch's commits? A subject may follow the id. */
 static bool commit_seen(struct json_object *commits, const char *id)
 {
-	for (size_t i = 0; i < json_len(commits); i++) {
-		const char *have = json_str(json_at(commits, i), "id", "");
-		if (strlen(id) >= 7 && text_starts(have, id))
+	size_t n = strspn(id, "0123456789abcdef");
+
+	for (size_t i = 0; n >= 7 && i < json_len(commits); i++) {
+		if (strncmp(json_str(json_at(commits, i), "id", ""), id, n) == 0)
 			return true;
 	}
 	return false;
+}
+
+/* The i-th commit that the report names, if the branch does not have it; else NULL. Of a branch that
+ * could not be looked at nothing is said. */
+static const char *commit_missing(const struct agent_record *agent, size_t i)
+{
+	const char *id = json_object_get_string(json_at(json_arr(agent->report, "commits"), i));
+
+	return id && agent->changes && !commit_seen(json_arr(agent->changes, "commits"), id) ? id
+											     : NULL;
+}
+
+char *outcome_contradiction(const struct agent_record *agent)
+{
+	size_t n = json_len(json_arr(agent->report, "commits"));
+
+	for (size_t i = 0; i < n; i++) {
+		const char *id = commit_missing(agent, i);
+		if (id)
+			return mem_printf("the report names the commit '%.60s', which is not on "
+					  "the branch",
+					  id);
+	}
+	return NULL;
 }
 
 static struct json_object *seen_json(const struct agent_record *agent)
@@ -58,15 +84,14 @@ static struct json_object *seen_json(const struct agent_record *agent)
 	json_set(doc, "files", json_object_get(json_arr(agent->changes, "files")));
 	json_set_str(doc, "diff_stat", agent->diff_stat);
 	for (size_t i = 0; i < json_len(claimed); i++) {
-		const char *id = json_object_get_string(json_at(claimed, i));
-		if (id && agent->changes && !commit_seen(commits, id))
+		const char *id = commit_missing(agent, i);
+		if (id)
 			json_object_array_add(missing, json_object_new_string(id));
 	}
 	json_set(doc, "claimed_commits_missing", missing);
 	/* verified: the claim's commits are there; claimed: nothing contradicts it; failed:
-	 * something does. */
-	bool contradicted =
-		agent->tool_calls == 0 || json_len(missing) > 0 || agent->collect_failed;
+	 * something does. Nothing done is no contradiction (an answer may need no tool), only marked. */
+	bool contradicted = json_len(missing) > 0 || agent->collect_failed;
 	const char *state = !agent->report || contradicted ? "failed"
 			    : json_len(claimed) > 0	   ? "verified"
 							   : "claimed";
@@ -210,6 +235,8 @@ static const char *shown_status(const struct agent_record *agent)
 
 	if (strcmp(agent->status, "done") != 0)
 		return agent->status;
+	if (json_len(json_arr(agent->seen, "claimed_commits_missing")) > 0)
+		return "failed";
 	return strcmp(claimed, "blocked") == 0	 ? "blocked"
 	       : strcmp(claimed, "partial") == 0 ? "partly done"
 						 : "done";

@@ -5,6 +5,7 @@
 #ifndef BATON_ORCHESTRATOR_OUTCOME_H
 #define BATON_ORCHESTRATOR_OUTCOME_H
 
+struct agent_record;
 struct buf;
 struct run;
 
@@ -13,5 +14,9 @@ struct run;
 void outcome_write(struct run *run);
 /* What a person reads at the end (stdout); nothing with --json. */
 void outcome_print(const struct run *run);
+
+/* What contradicts the agent's report, as a run's reason (X5); NULL: nothing does. Known only after
+ * its work was collected. Caller frees. */
+char *outcome_contradiction(const struct agent_record *agent);
 
 #endif

@@ -102,6 +102,26 @@ def diff_on_a_terminal_shows_no_control_characters(world):
 
 
 @test
+def a_contradicted_report_fails_the_run(world):
+    """X5: ended is not done. A commit that is named has to be on the branch."""
+    world.repository()
+    commit = "echo x >x.txt && git add x.txt && git commit -q -m X && git rev-parse HEAD"
+    rules = [{"match": {"turn": 0}, "answer": answer(shell(commit))},
+             {"match": {"tool_result": "^(?<id>[0-9a-f]{12})[0-9a-f]{28}"}, "answer": answer(report(commits=["{{id}} X"]))}]
+    done = world.baton("run", "claim", "--model", f"rehearsal:{world.scenario(rules)}")
+    check("; verified" in done.out, "the named commit is there", done)
+    scenario = world.scenario(in_turn(answer(shell(commit)), answer(report(commits=["deadbeefdeadbeef"]))))
+    done = world.baton("run", "claim", "--model", f"rehearsal:{scenario}", status=1)
+    end = world.run().last("run.finished")
+    equal((end["status"], end["exit_status"]), ("failed", 1), "the end")
+    check("deadbeefdeadbeef" in end["reason"] and "branch" in end["reason"], "the reason", end)
+    check("; failed" in done.out and "): failed" in done.out and "git merge" in done.out, "what is printed", done)
+    scenario = world.scenario(in_turn(answer(report())))
+    done = world.baton("run", "claim", "--model", f"rehearsal:{scenario}")
+    check("no tool call behind it" in done.out and "; claimed" in done.out, "a report with nothing done", done)
+
+
+@test
 def a_summary_cannot_pass_for_the_report(world):
     """X5, I12: what an agent claims is quoted, whatever Markdown it is made of."""
     world.repository()
