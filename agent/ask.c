@@ -181,6 +181,8 @@ static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
 {
 	bool known = u && u->known;
 
+	/* Settled before the next request at the latest: that stands behind it in the queue. */
+	channel_hold(a->channel, true);
 	channel_sendf(
 		a->channel, FRAME_USAGE, NULL, 0,
 		"\"req\":%lld,\"input\":%lld,\"cache_read\":%lld,\"cache_write\":%lld,"
@@ -190,6 +192,7 @@ static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
 		(long long)(known ? u->output
 				  : MIN(received / STREAM_BYTES_PER_TOKEN + 1, r->max_tokens)),
 		known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
+	channel_hold(a->channel, false);
 }
 
 /* The estimate goes to the parent, which reserves by it before anything is sent (X8). */

@@ -15,10 +15,13 @@
 #define TEXT_MAX    200
 #define SUMMARY_MAX 300
 
-/* A channel that is full queues it; an event never waits and never fails. */
+/* A channel that is full queues it; an event never waits and never fails. News does not wake the parent
+ * by itself: it goes with what comes next, at the latest when this process waits (poll_once). */
 static void send_event(struct channel *ch, const char *name, const struct buf *body)
 {
+	channel_hold(ch, true);
 	channel_sendf(ch, FRAME_EVENT, body->data, body->len, "\"name\":\"%s\"", name);
+	channel_hold(ch, false);
 }
 
 /* Members with the comma that they need: the body begins with its brace. */

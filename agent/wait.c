@@ -274,6 +274,8 @@ static int check_state(const struct waiter *w, struct err *err)
 /* One poll. Returns the number of the caller's ready descriptors, or -1. */
 static int poll_once(struct waiter *w, struct pollfd *fds, size_t n, int timeout, struct err *err)
 {
+	if (channel_wants_write(w->channel)) /* news that was held back, in one write */
+		serve_channel(w, false, true);
 	size_t count = fill_polled(w, fds, n);
 	int ready = 0, in = channel_fd_in(w->channel);
 	bool readable = false, writable = false;

@@ -52,6 +52,7 @@ struct channel {
 	struct channel_queue out;
 	size_t limit;
 	bool out_is_socket;
+	bool held;   /* sends only queue */
 	bool broken; /* writing failed: `why` says how */
 	struct err why;
 	size_t last_words; /* bytes read since then */
@@ -187,7 +188,7 @@ static void send_one(struct channel *ch, enum frame_type type, const char *field
 	size_t sent = 0;
 	AUTO_BUF struct buf head = BUF_INIT;
 	frame_write_header(&head, type, fields, len, more);
-	if (channel_queued(ch) == 0) {
+	if (channel_queued(ch) == 0 && !ch->held) {
 		struct iovec pieces[2] = {{head.data, head.len}, {(void *)(uintptr_t)body, len}};
 		ssize_t n = write_pieces(ch, pieces, len ? 2 : 1);
 		if (n < 0)
@@ -286,6 +287,11 @@ void channel_sendf(struct channel *ch, enum frame_type type, const void *body, s
 	buf_addv(&fields, fmt, ap);
 	va_end(ap);
 	channel_send(ch, type, buf_str(&fields), body, len);
+}
+
+void channel_hold(struct channel *ch, bool hold)
+{
+	ch->held = hold;
 }
 
 void channel_send_hello(struct channel *ch, const char *role)

@@ -58,6 +58,9 @@ void channel_keep(struct channel *ch, const char *role);
 /* The first frame of a child. */
 void channel_send_hello(struct channel *ch, const char *role);
 
+/* While held, what is sent is only queued, and goes out with the next frame or when the owner writes
+ * (channel_on_writable): several pieces of news then wake the peer once. Urgent frames wait too. */
+void channel_hold(struct channel *ch, bool hold);
 /* fn is called when channel_wants_write becomes true by a send, so that the owner can watch fd_out;
  * it must only note the fact. */
 void channel_on_queue(struct channel *ch, void (*fn)(struct channel *ch, void *arg), void *arg);

@@ -125,6 +125,34 @@ static void test_documents_are_split_and_joined(void **state)
 	pair_release(&p);
 }
 
+/* Several held frames reach the peer in order, with one wakeup, and not before the owner writes. */
+static void test_held_frames_go_together(void **state)
+{
+	struct pair p;
+	struct err err = ERR_INIT;
+
+	pair_init(&p, false);
+	channel_hold(p.agent, true);
+	for (int i = 0; i < 3; i++)
+		channel_sendf(p.agent, FRAME_EVENT, "{}", 2, "\"name\":\"e%d\"", i);
+	channel_hold(p.agent, false);
+	struct pollfd readable = {.fd = channel_fd_in(p.parent), .events = POLLIN};
+	assert_int_equal(poll(&readable, 1, 0), 0);
+	assert_true(channel_wants_write(p.agent));
+	assert_int_equal(channel_on_writable(p.agent, &err), 0);
+	assert_int_equal(poll(&readable, 1, 0), 1);
+	pair_settle(&p);
+	assert_int_equal(p.by_parent.count, 3);
+	/* What is sent afterwards does not overtake what was held. */
+	channel_hold(p.agent, true);
+	channel_sendf(p.agent, FRAME_EVENT, "{}", 2, "\"name\":\"e3\"");
+	channel_hold(p.agent, false);
+	channel_sendf(p.agent, FRAME_EVENT, "{}", 2, "\"name\":\"e4\"");
+	pair_settle(&p);
+	assert_int_equal(p.by_parent.count, 5);
+	pair_release(&p);
+}
+
 static void test_both_directions_at_once(void **state)
 {
 	struct pair p;
@@ -541,6 +569,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_documents_are_split_and_joined),
+		cmocka_unit_test(test_held_frames_go_together),
 		cmocka_unit_test(test_both_directions_at_once),
 		cmocka_unit_test(test_half_frames_at_each_byte),
 		cmocka_unit_test(test_death_at_each_byte),
