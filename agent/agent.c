@@ -70,6 +70,7 @@ int agent_set_budget(struct agent *a, struct err *err)
 	if (budget_init(&a->budget, s->model, s->compact_buffer, s->working_ceiling, err) < 0)
 		return -1;
 	budget_compact_at(&a->budget, s->compact_pct);
+	user_words_resize(&a->words, a->budget.effective);
 	return 0;
 }
 

@@ -244,6 +244,11 @@ int user_words_inherit(struct user_words *words, const char *path, struct err *e
 	return jsonl_read(path, 0, LINE_MAX_BYTES, on_inherited_record, words, &stats, err);
 }
 
+void user_words_resize(struct user_words *words, int64_t effective)
+{
+	words->room = effective / ROOM_SHARE;
+}
+
 int user_words_init(struct user_words *words, const struct user_words_settings *settings,
 		    struct err *err)
 {
@@ -254,8 +259,8 @@ int user_words_init(struct user_words *words, const struct user_words_settings *
 		.results_dir = file_join(settings->dir_generation, "results"),
 		.generation = settings->generation,
 		.whole_bytes = settings->whole_bytes,
-		.room = settings->effective / ROOM_SHARE,
 	};
+	user_words_resize(words, settings->effective);
 	if (file_mkdirs(words->results_dir, 0700, err) < 0)
 		return -1;
 	if (file_exists(path) &&

@@ -67,6 +67,9 @@ int user_words_init(struct user_words *words, const struct user_words_settings *
 		    struct err *err);
 void user_words_release(struct user_words *words); /* also of a zeroed struct */
 
+/* The window turned out to be another one: for messages and renderings from now on. */
+void user_words_resize(struct user_words *words, int64_t effective);
+
 /* Takes over the words.jsonl of an earlier generation: what this ledger does not have yet. */
 int user_words_inherit(struct user_words *words, const char *path, struct err *err);
 
