@@ -13,6 +13,7 @@
 #include "base/yaml.h"
 #include "rehearsal/hash.h"
 #include "rehearsal/quirks.h"
+#include "rehearsal/template.h"
 
 struct loader {
 	struct scenario *s;
@@ -55,6 +56,32 @@ static struct spot spot_index(const struct spot *parent, size_t i)
 	if (snprintf(spot.at, sizeof(spot.at), "%s/%zu", parent->at, i) >= (int)sizeof(spot.at))
 		spot.at[0] = '\0';
 	return spot;
+}
+
+/* A misspelt filter would change nothing and leave a note in a log. */
+static int check_filters(struct loader *l, struct json_object *node, const char *pointer)
+{
+	int rc = 0;
+
+	if (json_object_is_type(node, json_type_string)) {
+		AUTO_FREE char *bad = template_unknown_filter(
+			json_object_get_string(node), (size_t)json_object_get_string_len(node));
+		AUTO_FREE char *what = bad ? mem_printf("unknown filter '%s'", bad) : NULL;
+		return bad ? refuse(l, pointer, what) : 0;
+	}
+	for (size_t i = 0;
+	     rc == 0 && json_object_is_type(node, json_type_array) && i < json_len(node); i++) {
+		AUTO_FREE char *below = mem_printf("%s/%zu", pointer, i);
+		rc = check_filters(l, json_at(node, i), below);
+	}
+	if (!json_object_is_type(node, json_type_object))
+		return rc;
+	json_object_object_foreach (node, key, value) {
+		AUTO_FREE char *below = mem_printf("%s/%s", pointer, key);
+		if (rc == 0)
+			rc = check_filters(l, value, below);
+	}
+	return rc;
 }
 
 /* Unknown keys are errors, since a rule whose condition is misspelt would match everything. */
@@ -145,8 +172,12 @@ static int get_pattern(struct loader *l, const struct spot *spot, const char *ke
 
 	if (get_str(l, spot, key, &ret->source) < 0)
 		return -1;
-	if (!ret->source || strstr(ret->source, "{{"))
+	if (!ret->source)
 		return 0;
+	if (strstr(ret->source, "{{")) {
+		struct spot text = spot_at(spot, key);
+		return check_filters(l, text.node, text.at);
+	}
 	if (pattern_compile(ret->source, strlen(ret->source), &ret->fixed, &inner) < 0)
 		return refuse_key(l, spot, key, inner.message);
 	return 0;
@@ -397,7 +428,7 @@ static int check_answer(struct loader *l, const struct spot *spot, struct rule *
 			return -1;
 	}
 	rule->answer = spot->node;
-	return 0;
+	return check_filters(l, spot->node, spot->at);
 }
 
 static int load_times(struct loader *l, const struct spot *spot, struct rule *rule)

@@ -197,6 +197,43 @@ static void quote_json(struct buf *value)
 	buf_adds(value, buf_str(&out) + 1);
 }
 
+/* Those of apply_filter; a colon wants an argument. */
+static bool filter_is_known(const char *filter)
+{
+	static const char *const names[] = {"int",  "trim", "lower", "upper",
+					    "json", "base", "add:",  "default:"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (text_ends(names[i], ":") ? text_starts(filter, names[i])
+					     : strcmp(filter, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *template_unknown_filter(const char *text, size_t n)
+{
+	const char *end = text + n, *open, *close;
+
+	for (const char *p = text; p < end; p = close + 2) {
+		open = memmem(p, (size_t)(end - p), "{{", 2);
+		close = open ? memmem(open, (size_t)(end - open), "}}", 2) : NULL;
+		if (!close)
+			break;
+		AUTO_FREE char *copy = mem_strndup(open + 2, (size_t)(close - open - 2));
+		char *rest = copy, *word;
+		strsep(&rest, "|"); /* the name */
+		while ((word = strsep(&rest, "|")) != NULL) {
+			AUTO_BUF struct buf filter = BUF_INIT;
+			buf_adds(&filter, word);
+			trim(&filter);
+			if (filter.len > 0 && !filter_is_known(buf_str(&filter)))
+				return buf_take(&filter);
+		}
+	}
+	return NULL;
+}
+
 /* One filter; *number is set by `int`. */
 static void apply_filter(struct scope *scope, struct buf *value, bool *found, bool *number,
 			 const char *filter)

@@ -29,6 +29,8 @@ void scope_release(struct scope *scope);
 /* A tree with all templates replaced; owned by the caller. NULL for null and for a list's absent
  * item. */
 struct json_object *template_expand(struct scope *scope, struct json_object *node);
+/* The first filter in a text's templates that does not exist; NULL: all do. Caller frees. */
+char *template_unknown_filter(const char *text, size_t n);
 /* The pattern behind a reference: fixed, or made from its template now. NULL if there is none. */
 const struct pattern *template_pattern(struct scope *scope, const struct pattern_ref *ref);
 

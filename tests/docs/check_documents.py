@@ -143,6 +143,21 @@ def check_environment(root, build):
         expect(name in manual, f"docs/baton.1.in lacks the variable {name} of agents' shells")
 
 
+def check_scenarios(root, build):
+    text = read(root, "docs/scenarios.md").split("### What the tools take")[1].split("### fault")[0]
+    for name, path in [(n, f"agent/tools/{n}.c") for n in ("read", "write", "edit", "glob", "grep", "shell")] + \
+            [("job", "agent/tools/job_tool.c"), ("report", "handoff/report.c")]:
+        schema = re.search(r'"\{\\"type\\":\\"object.*?;', read(root, path), re.S).group(0)
+        schema = re.sub(r'"\s*(?:STRING_LIST)?\s*"', "", schema).replace('\\"', '"')
+        row = text if name == "report" else re.search(rf"^\| `{name}` .*$", text, re.M).group(0)
+        fields = set(re.findall(r'"(\w+)":(?:\{|,)', schema)) - {"properties", "items"}
+        expect(fields, f"{path}: no fields were found")
+        for field in fields:
+            expect(f"`{field}`" in row, f"docs/scenarios.md lacks the input {field} of {name}")
+        for word in re.findall(r'"(\w+)"', "".join(re.findall(r'"enum":\[(.*?)\]', schema))):
+            expect(word in row, f"docs/scenarios.md lacks the word {word} of {name}")
+
+
 def check_readme(root, build):
     _, options, commands = tables(root)
     names = {o["name"] for o in options}

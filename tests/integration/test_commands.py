@@ -263,6 +263,11 @@ def rehearse_checks_a_scenario(world):
     world.baton("rehearse", "--check", good)
     bad = world.write("bad.yaml", "rulse: []\n")
     torn = world.write("torn.yaml", "rules: [\n")
+    for rule in ('{match: {task: "(?<a>x)"}, answer: {text: ["fine {{a|upper}}", "{{a|uper}}"]}}',
+                 '{match: {last_message: "{{task.1|uper}}"}, answer: {text: x}}'):
+        filtered = world.write("filter.yaml", f"rules:\n  - {rule}\n")
+        refused(world, "rehearse", "--check", filtered, words=["filter.yaml:2", "unknown filter 'uper'"])
+    world.baton("rehearse", "--check", world.write("good.yaml", 'rules: [{match: {}, answer: {text: "{{a | default:x | trim}} {{b|add:2}}"}}]\n'))
     for path, word in ((bad, "rules"), (torn, "torn.yaml"), (world.path("none.yaml"), "none.yaml")):
         refused(world, "rehearse", "--check", path, words=[word])
         refused(world, "rehearse", path, words=[word])
