@@ -28,6 +28,7 @@ struct children {
 	struct event_base *base;
 	struct event *ev_child;
 	struct child *first;
+	bool failed[CHILD_JOB + 1]; /* by kind */
 };
 
 const char *child_kind_name(enum child_kind kind)
@@ -204,6 +205,8 @@ static void child_gone(struct child *child, int wait_status)
 {
 	struct children *set = child->set;
 
+	if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0)
+		set->failed[child->kind] = true;
 	child->state = CHILD_GONE; /* its pid is free: a failure in its last words signals nobody */
 	child_read_rest(child);
 	for (struct child **p = &set->first; *p; p = &(*p)->next) {
@@ -335,6 +338,11 @@ size_t children_count(const struct children *set, int kind)
 	for (const struct child *c = set->first; c; c = c->next)
 		n += kind < 0 || c->kind == (enum child_kind)kind;
 	return n;
+}
+
+bool children_failed(const struct children *set, enum child_kind kind)
+{
+	return set->failed[kind];
 }
 
 void children_stop_all(struct children *set, int kind, int64_t grace_ms)

@@ -93,6 +93,8 @@ void child_expect_end(struct child *child, int64_t grace_ms);
 void child_fail(struct child *child, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 size_t children_count(const struct children *set, int kind); /* kind -1: all */
+/* Has one of this kind exited by itself with a status other than 0? */
+bool children_failed(const struct children *set, enum child_kind kind);
 void children_stop_all(struct children *set, int kind, int64_t grace_ms);
 /* To be called once per turn of the loop, after events: writes what channels hold. */
 void children_flush(struct children *set);

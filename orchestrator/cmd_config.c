@@ -1,8 +1,6 @@
 /*
  * cmd_config.c - `baton config`: each effective value with its origin.
  */
-#include <stdio.h>
-
 #include "base/buf.h"
 #include "orchestrator/command.h"
 
@@ -11,6 +9,6 @@ int cmd_config(struct settings *s)
 	AUTO_BUF struct buf out = BUF_INIT;
 
 	settings_print_effective(s, settings_flag(s, OPT_JSON), &out);
-	fwrite(out.data, 1, out.len, stdout);
+	command_write(out.data, out.len);
 	return EXIT_OK;
 }

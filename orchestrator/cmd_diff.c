@@ -24,11 +24,11 @@ static void print_patch(struct json_object *answer, const char *key)
 	size_t n = json_str_len(answer, key);
 
 	if (!isatty(STDOUT_FILENO)) {
-		fwrite(text, 1, n, stdout);
+		command_write(text, n);
 		return;
 	}
 	text_printable(&clean, text, n, false);
-	fwrite(buf_str(&clean), 1, clean.len, stdout);
+	command_write(buf_str(&clean), clean.len);
 }
 
 /* A worktree that is there may hold more than its branch, unless it is the user's by now. */

@@ -71,7 +71,7 @@ static int print_report(const struct past_run *run, struct err *err)
 		return -1;
 	markdown_plain(&plain, buf_str(&text));
 	text_printable(&clean, buf_str(&plain), plain.len, false);
-	fwrite(buf_str(&clean), 1, clean.len, stdout);
+	command_write(buf_str(&clean), clean.len);
 	for (size_t i = 0; i < run->n_agents; i++) {
 		if (run->agents[i].adopted)
 			command_say("The worktree of %s is yours since you adopted it: %s\n",

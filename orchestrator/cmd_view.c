@@ -73,14 +73,19 @@ static void redraw(struct viewer *v)
 	v->dirty = false;
 }
 
-/* Writes what is collected; a reader that went away ends the view. */
-static int put_out(struct viewer *v)
+/* Writes what is collected; a reader that went away ends the view (EPIPE), and so does a full disk. */
+static int put_out(struct viewer *v, struct err *err)
 {
+	struct err why = ERR_INIT;
 	int fd = v->mode == VIEW_JSON ? STDOUT_FILENO : STDERR_FILENO;
-	int rc = file_write_all(fd, v->out.data, v->out.len, NULL);
+	int rc = file_write_all(fd, v->out.data, v->out.len, &why);
 
 	buf_clear(&v->out);
-	return rc;
+	if (rc == 0)
+		return 0;
+	errno = why.sys;
+	return err_sys(err, "cannot write to standard %s",
+		       v->mode == VIEW_JSON ? "output" : "error");
 }
 
 /* Only so that poll ends and the table fits the terminal again at once. */
@@ -115,16 +120,15 @@ static int show(struct viewer *v, struct err *err)
 			redraw(v);
 			drawn = now;
 		}
-		if (put_out(v) < 0)
-			return 0;
+		if (put_out(v, err) < 0)
+			return -1;
 		news = wait_news(v->mode != VIEW_LIVE ? -1 : v->dirty ? REDRAW_MS : CLOCK_MS);
 	}
 	if (tail_read(&v->tail, on_line, v, err) < 0)
 		return -1;
 	if (v->mode == VIEW_LIVE)
 		redraw(v);
-	put_out(v);
-	return 0;
+	return put_out(v, err);
 }
 
 int cmd_view(int argc, char **argv)
@@ -155,5 +159,5 @@ int cmd_view(int argc, char **argv)
 	display_release(&v.state);
 	buf_release(&v.out);
 	buf_release(&v.table);
-	return rc < 0 ? command_fail(&err) : EXIT_OK;
+	return rc < 0 && err.sys != EPIPE ? command_fail(&err) : EXIT_OK;
 }

@@ -11,6 +11,7 @@
  */
 #include "orchestrator/command.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,6 +158,34 @@ int command_fail(const struct err *err)
 	return command_status(err);
 }
 
+/* The C library forgets the reason: after a flush that failed its buffer is empty, and the last flush
+ * succeeds. */
+static int write_errno;
+
+void command_write(const void *bytes, size_t n)
+{
+	if (fwrite(bytes, 1, n, stdout) < n && !write_errno)
+		write_errno = errno;
+}
+
+int command_end(int status)
+{
+	struct err err = ERR_INIT;
+	bool failed = ferror(stdout) != 0;
+
+	if (fflush(stdout) != 0) {
+		failed = true;
+		if (!write_errno)
+			write_errno = errno;
+	}
+	if (!failed || write_errno == EPIPE)
+		return status;
+	errno = write_errno ? write_errno : EIO;
+	err_sys(&err, "cannot write to standard output");
+	command_fail(&err);
+	return status == EXIT_OK || status == EXIT_FINDINGS ? EXIT_FAILED : status;
+}
+
 void command_say(const char *fmt, ...)
 {
 	AUTO_BUF struct buf raw = BUF_INIT;
@@ -167,7 +196,7 @@ void command_say(const char *fmt, ...)
 	buf_addv(&raw, fmt, ap);
 	va_end(ap);
 	text_printable(&clean, buf_str(&raw), raw.len, false);
-	fwrite(buf_str(&clean), 1, clean.len, stdout);
+	command_write(buf_str(&clean), clean.len);
 }
 
 void command_print_json(struct json_object *doc)
@@ -175,5 +204,5 @@ void command_print_json(struct json_object *doc)
 	AUTO_BUF struct buf out = BUF_INIT;
 
 	json_write_pretty(&out, doc);
-	fwrite(out.data, 1, out.len, stdout);
+	command_write(out.data, out.len);
 }

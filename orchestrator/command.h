@@ -11,7 +11,7 @@
 
 enum exit_status {
 	EXIT_OK = 0,
-	EXIT_FAILED = 1,      /* the work failed */
+	EXIT_FAILED = 1,      /* the work failed, or stdout could not be written */
 	EXIT_USAGE = 2,	      /* wrong usage or configuration */
 	EXIT_UNREACHABLE = 3, /* no model reachable */
 	EXIT_BUDGET = 4,
@@ -40,6 +40,11 @@ enum exit_status command_status(const struct err *err);
 /* Prints "baton: message" to stderr (printable) and returns the exit status that fits err->code. */
 int command_fail(const struct err *err);
 
+/* All that goes to stdout in pieces of any size: remembers why a write failed. */
+void command_write(const void *bytes, size_t n);
+/* To be called last: what stdout could not take is told, and work that went well has failed. A reader
+ * that went away is neither (as with git). Returns the exit status. */
+int command_end(int status);
 /* Text of models, names of files and paths on stdout: no control characters reach a terminal (I12).
  */
 void command_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

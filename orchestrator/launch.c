@@ -15,12 +15,22 @@
 #include "orchestrator/run_open.h"
 #include "orchestrator/warden.h"
 
+/* With --json the view writes to stdout, and says itself what went wrong. */
+static bool json_is_incomplete(const struct run *run)
+{
+	return settings_flag(run->settings, OPT_JSON) && run->children &&
+	       children_failed(run->children, CHILD_VIEW);
+}
+
 static int run_body(void *arg)
 {
 	struct run *run = arg;
 	int status = run_main(run);
 
 	outcome_print(run);
+	status = command_end(status);
+	if (json_is_incomplete(run) && (status == EXIT_OK || status == EXIT_FINDINGS))
+		status = EXIT_FAILED;
 	run_free(run);
 	return status;
 }

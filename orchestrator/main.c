@@ -1,7 +1,8 @@
 /*
  * main.c - the program `baton`: find the command, load its settings, run it.
  *
- * Only this function exits. `baton agent` and `baton view` are the same program in the role of a
+ * Only this function exits. What stdout could not take is found at the end, for all commands at once;
+ * the parent of a run, which leaves by another way, asks itself (launch.c). `baton agent` and `baton view` are the same program in the role of a
  * child; they are looked up first, since their start-up time counts.
  */
 #include <fcntl.h>
@@ -65,7 +66,7 @@ static int print_help(const struct command *command)
 	if (command->more)
 		printf("%s\n\n", command->more);
 	settings_print_options(command->scope, &out);
-	fwrite(out.data, 1, out.len, stdout);
+	command_write(out.data, out.len);
 	buf_release(&out);
 	return EXIT_OK;
 }
@@ -118,9 +119,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
-	log_init("baton", LOG_WARN);
 	if (argc < 2) {
 		print_usage(stderr);
 		return EXIT_USAGE;
@@ -145,4 +145,10 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	log_init("baton", LOG_WARN);
+	return command_end(dispatch(argc, argv));
 }

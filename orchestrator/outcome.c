@@ -343,6 +343,5 @@ void outcome_print(const struct run *run)
 			buf_addf(&out, "To take the work over:  git merge %s\n", agent->branch);
 	}
 	buf_addf(&out, "Report: %s/report.md\n", run->dir);
-	fwrite(out.data, 1, out.len, stdout);
-	fflush(stdout);
+	command_write(out.data, out.len);
 }

@@ -344,6 +344,43 @@ def a_reader_that_takes_nothing_is_waited_for_until_ctrl_c(world):
     world.no_strays()
 
 
+def into_full(world, *args):
+    """A command whose standard output is a full disk."""
+    return world.command("sh", "-c", 'exec "$0" "$@" >/dev/full', BATON, *args, status=1)
+
+
+@test
+def output_that_cannot_be_written_is_no_success(world):
+    """A full disk gave an empty file and exit status 0."""
+    world.repository()
+    big = "head -c 300000 /dev/zero | tr '\\0' '\\n' >big; git add big; git commit -q -m Big"
+    scenario = world.scenario(in_turn(answer(shell(big)), answer(report())))
+    run = ("run", "x", "--model", f"rehearsal:{scenario}")
+    world.baton(*run)
+    name = world.run().id
+    for args in (("--help",), ("--version",), ("ls",), ("ls", "--json"), ("config",), ("show", name), ("show", name, "--json"), ("diff", name),
+                 run, (*run, "--json"), ("run", "--help")):
+        done = into_full(world, *args)
+        equal(done.err.count("baton: cannot write to standard output: No space left on device\n"), 1, f"what {args} says", done)
+    equal(world.run().last("run.finished")["exit_status"], 0, "what the run itself says")
+    world.no_strays()
+
+
+@test
+def a_reader_that_went_away_is_no_error(world):
+    world.repository()
+    scenario = world.scenario(in_turn(answer(report())))
+    for args in (("ls",), ("config",), ("run", "x", "--model", f"rehearsal:{scenario}"),
+                 ("run", "x", "--json", "--model", f"rehearsal:{scenario}")):
+        reader, writer = os.pipe()
+        os.close(reader)
+        started = world.start(*args, stdout=writer)
+        os.close(writer)
+        done = started.wait()
+        check("standard output" not in done.err, "a broken pipe is told", done)
+        check(done.status in ((0,) if args[0] == "run" else (-signal.SIGPIPE,)), "exit status", done)
+
+
 
 # ---- what decides
 
