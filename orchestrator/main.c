@@ -6,6 +6,7 @@
  * child; they are looked up first, since their start-up time counts.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +150,11 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
 	log_init("baton", LOG_WARN);
+	/* A file that may not grow (ulimit -f) is an error of the write, in every role of this program;
+	 * the warden's fork inherits it, and what is spawned gets the default back. */
+	sigaction(SIGXFSZ, &ignore, NULL);
 	return command_end(dispatch(argc, argv));
 }

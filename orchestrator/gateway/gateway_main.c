@@ -30,6 +30,7 @@ int main(void)
 	}
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL);
 	if (gateway_settings_read_keys(FD_KEYS, &keys, &err)) {
 		log_error("%s", err.message);
 		return 1;

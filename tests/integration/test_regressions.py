@@ -381,6 +381,21 @@ def a_reader_that_went_away_is_no_error(world):
         check(done.status in ((0,) if args[0] == "run" else (-signal.SIGPIPE,)), "exit status", done)
 
 
+@test
+def a_limit_on_file_sizes_is_an_error_and_no_death(world):
+    """SIGXFSZ killed the parent, and with a limit of 0 the warden, without a word."""
+    world.repository()
+    scenario = world.scenario(in_turn(answer(shell("grep SigIgn /proc/self/status")), answer(report())))
+    run = ("run", "x", "--model", f"rehearsal:{scenario}")
+    for blocks, words in (("0", "File too large"), ("1", "report.json': cannot write: File too large")):
+        done = world.command("bash", "-c", f'ulimit -f {blocks}; exec "$0" "$@"', BATON, *run, status=1)
+        check("baton: " in done.err and words in done.err and "killed" not in done.err, "what is said", done)
+        world.no_strays()
+    world.baton(*run)
+    ignored = re.search(r"SigIgn:\s*([0-9a-f]+)", json.dumps(world.run().results()).replace("\\t", " "))
+    check(ignored and not int(ignored[1], 16) & 1 << (signal.SIGXFSZ - 1), "a tool of the agent's ignores the signal", world.run().results())
+
+
 
 # ---- what decides
 
