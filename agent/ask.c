@@ -141,7 +141,27 @@ static int render(struct agent *a, struct ask_result *r, const char **ret_beta, 
 	return render_list(a, a->view.list, a->view.n, r, ret_beta, err);
 }
 
-/* Rungs, limits, validation, body. */
+/* X2: after each rewrite the presence of every constraint is proved on the bytes that leave. */
+static int prove_words(struct agent *a, struct err *err)
+{
+	struct user_words_check check = {.request = a->body.data, .request_len = a->body.len};
+	struct user_words_findings found = {0};
+
+	if (a->view.epoch == a->proved_epoch)
+		return 0;
+	a->proved_epoch = a->view.epoch;
+	bool whole = user_words_check(&a->words, &check, &found) || !found.missing;
+	size_t missing = found.missing;
+	user_words_findings_release(&found);
+	return whole ? 0
+		     : err_set(err, ERR_INVALID,
+			       "%zu of the user's constraints are not in the request (this is a "
+			       "bug "
+			       "of baton)",
+			       missing);
+}
+
+/* Limits, validation, body. */
 static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta, struct err *err)
 {
 	view_sync(&a->view, &a->conversation);
@@ -155,7 +175,9 @@ static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta,
 		return end_for_room(a, "there is no room for an answer");
 	if (validator_check(&a->validator, a->view.list, a->view.n, err) < 0)
 		return -1;
-	return render(a, r, ret_beta, err);
+	if (render(a, r, ret_beta, err) < 0)
+		return -1;
+	return prove_words(a, err);
 }
 
 /* The one sync before a request: it carries the results of the round before (I5). The first request

@@ -85,6 +85,30 @@ static size_t fit_call(const struct job *job, int64_t asked, int64_t output)
 	return MIN(from, job->tail);
 }
 
+/* X2, trap 16: a rule that nobody gave does not become one by standing in a summary. */
+static void drop_inventions(struct job *job)
+{
+	struct agent *a = job->a;
+	struct user_words_check check = {.summary = buf_str(&job->summary),
+					 .summary_len = job->summary.len};
+	AUTO_FREE const char **also =
+		mem_array(NULL, a->settings->n_instructions + 1, sizeof(*also));
+	struct user_words_findings found = {0};
+	struct buf clean = BUF_INIT;
+
+	for (size_t i = 0; i < a->settings->n_instructions; i++)
+		also[i] = a->settings->instructions[i].text;
+	check.also = also;
+	check.n_also = a->settings->n_instructions;
+	if (!user_words_check(&a->words, &check, &found) && found.invented)
+		event_warning(a->channel, "%zu rules that nobody gave were taken out of a summary",
+			      found.invented);
+	user_words_clean(buf_str(&job->summary), job->summary.len, &found, &clean);
+	buf_release(&job->summary);
+	job->summary = clean;
+	user_words_findings_release(&found);
+}
+
 /* One call without the messages [1, from). 0: its answer's summary is in job->summary. */
 static int call_once(struct job *job, struct message *request, size_t from,
 		     enum call_class *ret_class, struct err *err)
@@ -118,6 +142,8 @@ static int call_once(struct job *job, struct message *request, size_t from,
 			  &job->summary, &why);
 	if (rc < 0)
 		snprintf(job->why, sizeof(job->why), "%.290s", why.message);
+	else
+		drop_inventions(job);
 	stream_answer_release(&r.answer);
 	return rc < 0;
 }
@@ -192,34 +218,36 @@ static void facts_summary(struct job *job)
 		 "Look at the working tree (git status, git diff) before you go on.");
 }
 
-/* X2: what the user said after the opening is put back word for word, by code. */
-static void add_words(const struct agent *a, struct message *head)
+/* X2: what the user said is put back by code, constraints whole and word for word. */
+static void add_words(struct agent *a, struct message *head)
 {
-	static const char title[] = "The user said in the course of the work, word for word:";
-	bool any = false;
+	struct user_words_rendered rendered;
+	AUTO_BUF struct buf text = BUF_INIT;
+	struct err why = ERR_INIT;
 
-	for (size_t i = 0; i < a->conversation.n_words; i++) {
-		const struct block *word = conversation_user_word(&a->conversation, i);
-
-		if (a->conversation.words[i].message == 0)
-			continue; /* in the opening */
-		if (!any)
-			message_add_text(head, ORIGIN_NUDGE, title, strlen(title));
-		any = true;
-		message_add_block(head, word);
-	}
+	if (user_words_render(&a->words, 0, &a->ledger, &text, &rendered, &why) < 0)
+		event_warning(a->channel, "%s", why.message);
+	message_add_text(head, ORIGIN_NUDGE, text.data, text.len);
 }
 
+/* The opening, with the words of its speaker in their rendered form, and the summary behind it. */
 static struct message *make_head(const struct job *job)
 {
-	const struct agent *a = job->a;
+	struct agent *a = job->a;
 	const struct message *opening = a->conversation.messages[0];
 	struct message *head = message_new(MESSAGE_USER);
 	AUTO_BUF struct buf text = BUF_INIT;
+	bool words = false;
 
-	for (size_t i = 0; i < opening->n_blocks; i++)
-		message_add_block(head, &opening->blocks[i]);
-	add_words(a, head);
+	for (size_t i = 0; i < opening->n_blocks; i++) {
+		enum block_origin origin = opening->blocks[i].origin;
+
+		if (origin != ORIGIN_USER && origin != ORIGIN_TASK)
+			message_add_block(head, &opening->blocks[i]);
+		else if (!words)
+			add_words(a, head);
+		words |= origin == ORIGIN_USER || origin == ORIGIN_TASK;
+	}
 	if (job->by_rule)
 		buf_add(&text, job->summary.data, job->summary.len);
 	else

@@ -76,6 +76,7 @@ struct agent {
 	char forced_why[256];
 	int forced_requests;	/* made since it is forced */
 	int blank, cut, paused; /* such answers in a row */
+	int64_t proved_epoch;	/* of the view: the user's constraints were found in its request */
 	int overflows;		/* requests in a row that the server found too long */
 	int wrong_reports;
 	bool reported;	     /* the parent has a report on record */

@@ -56,6 +56,20 @@ def boundaries_are_on_record(world):
 
 
 @test
+def the_users_words_are_put_back_and_nothing_is_added(world):
+    """X2, traps 14 and 16: constraints stand verbatim in the first request after a compaction; a rule that only the
+    summary knows is not in it. A request without them would not leave, so the run's end is the proof for the others."""
+    invented = SUMMARY.replace("5. Problem solving:\nnone", "5. Problem solving:\nThe user said: never use recursion.")
+    done, run, compactions = counting(world, 12, summary={"text": invented})
+    check(len(compactions) >= 1, "compactions", done)
+    heads = [r for r in run.transcript() if r["type"] == "system"]
+    check(all("never use recursion" not in h["content"] for h in heads), "an invented rule", heads[:1])
+    check("nobody gave" in done.err, "a word about it", done)
+    words = [json.loads(line) for line in open(f"{run.dir}/agents/a1/1/words.jsonl", encoding="utf-8")]
+    check(any("Never push anything." in json.dumps(w) for w in words), "the words on disk (I6)", words)
+
+
+@test
 def the_window_can_be_looked_at(world):
     """W5: by category, with thresholds and compactions; as data too."""
     done, run, compactions = counting(world, 20)
