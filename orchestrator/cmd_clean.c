@@ -4,9 +4,11 @@
  * A worktree goes only through baton-git, which first makes its state reachable from a ref (I7) and
  * keeps what it cannot save. The run's records (journal, report, transcripts) go when all its
  * worktrees are gone or the user's own. Without a name that would be the history of all runs, so
- * what goes is listed first and has to be agreed to. Branches are the user's to delete; saved states
+ * what goes is listed first and has to be agreed to. In the folder of worktrees only what is proved
+ * to be baton's goes; anything else stays and is named. Branches are the user's to delete; saved states
  * go if a branch holds the same.
  */
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +159,57 @@ static bool is_ours(const struct past_run *run)
 	       strcmp(file_base(real), run->id) == 0;
 }
 
+/* Is an adopted worktree this folder, or somewhere in it? It may have been adopted in place, or to a
+ * folder that the user made here. */
+static bool holds_adopted(const struct past_run *run, const char *path)
+{
+	for (size_t i = 0; i < run->n_agents; i++) {
+		const char *adopted = run->agents[i].adopted;
+
+		if (adopted && file_exists(adopted) && file_lies_in(path, adopted))
+			return true;
+	}
+	return false;
+}
+
+/* Goes: an empty folder, and the view of a review that was killed, which its register proves. */
+static bool remove_leftover(struct cleaning *c, const char *path)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	AUTO_JSON struct json_object *answer = NULL;
+	struct err why = ERR_INIT;
+
+	if (rmdir(path) == 0)
+		return true;
+	json_set_str(request, "path", path);
+	return git_session_call(c->git, "remove_view", request, &answer, &why) == 0 &&
+	       !file_exists(path);
+}
+
+/* The run's folder of worktrees, after baton-git took out those that it knows. What is left may be
+ * anybody's: an adopted worktree, a folder that was moved aside when a worktree was made, files that
+ * the user put there. Emptying it by force would delete all of that. False: something is left that
+ * nobody spoke of yet. */
+static bool remove_worktrees_folder(struct cleaning *c, const struct past_run *run)
+{
+	bool all = true;
+	DIR *dir = opendir(run->worktrees);
+
+	for (struct dirent *item; dir && (item = readdir(dir));) {
+		AUTO_FREE char *path = file_join(run->worktrees, item->d_name);
+
+		if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0 ||
+		    holds_adopted(run, path) || remove_leftover(c, path))
+			continue;
+		keep(c, path, "it is no worktree of the run's; move it away or remove it yourself");
+		all = false;
+	}
+	if (dir)
+		closedir(dir);
+	rmdir(run->worktrees); /* fails on purpose as long as anything is in it */
+	return all;
+}
+
 static int remove_folders(struct cleaning *c, const struct past_run *run, struct err *err)
 {
 	if (run->worktrees && file_exists(run->worktrees)) {
@@ -164,8 +217,14 @@ static int remove_folders(struct cleaning *c, const struct past_run *run, struct
 			keep(c, run->worktrees, "it does not lie in baton's folder of worktrees");
 			return 0;
 		}
-		if (file_remove_tree(run->worktrees, err) < 0)
-			return -1;
+		if (!remove_worktrees_folder(c, run))
+			return 0;
+	}
+	if (holds_adopted(run, run->dir)) {
+		keep(c, run->dir,
+		     "the worktree that you adopted lies in it; 'git worktree move' "
+		     "takes it elsewhere");
+		return 0;
 	}
 	if (file_remove_tree(run->dir, err) < 0)
 		return -1;

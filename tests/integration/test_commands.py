@@ -177,6 +177,38 @@ def clean_removes_no_folder_that_is_not_batons(world):
 
 
 @test
+def clean_leaves_what_was_adopted_in_the_runs_own_folder(world):
+    """A6: in place, or to a new folder beside; the run's folder of worktrees does not go with it."""
+    for where in ("", "other", "side/other"):
+        _, run = worked(world, "--keep")
+        folder = os.path.dirname(run.worktree())
+        mine = f"{folder}/{where}" if where else run.worktree()
+        os.makedirs(os.path.dirname(mine), exist_ok=True)
+        world.baton("adopt", f"{run.id}/a1", *([mine] if where else []))
+        world.write(mine + "/precious", "mine\n")
+        done = world.baton("clean", "--yes", run.id)
+        check(mine in done.out and not os.path.exists(run.dir), "clean after adopt", where, done)
+        equal(world.read(mine + "/precious"), "mine\n", f"a file in the worktree adopted {where or 'in place'}")
+        check("precious" in world.git("-C", mine, "status", "--porcelain"), "git works there no more")
+    check("nothing" in world.baton("clean", "--yes").out, "a later clean stumbles over it")
+
+
+@test
+def clean_leaves_files_that_nobody_proved_to_be_batons(world):
+    _, run = worked(world, "--keep")
+    folder = os.path.dirname(run.worktree())
+    world.write(folder + "/notes/a.txt", "mine\n")
+    os.makedirs(folder + "/empty")
+    done = world.baton("clean", run.id)
+    check(f"kept {folder}/notes" in done.out and os.path.exists(run.dir), "it is not named", done)
+    equal(os.listdir(folder), ["notes"], "what is left")
+    equal(world.read(folder + "/notes/a.txt"), "mine\n", "the user's file")
+    os.rename(folder + "/notes", world.path("notes"))
+    world.baton("clean", run.id)
+    check(not os.path.exists(run.dir) and not os.path.exists(folder), "the run is still there")
+
+
+@test
 def clean_names_no_branch_that_is_gone(world):
     _, run = worked(world, "--keep")
     world.git("worktree", "list")
