@@ -44,6 +44,17 @@ static int make_refs(const struct work *work, struct err *err)
 	return repo_make_refs(work->repo, refs, oids, 2, err);
 }
 
+/* No agent has seen the private repository yet, so its list of refs is still the one we wrote. */
+static int make_state(const struct work *work, struct err *err)
+{
+	AUTO_FREE char *given = file_join(work->git_dir, "packed-refs");
+	AUTO_FREE char *start = work_path(work, WORK_START_REFS);
+
+	if (mkdir(work->state_dir, 0700) < 0)
+		return err_sys(err, "cannot make '%s'", work->state_dir);
+	return disk_copy(given, start, err);
+}
+
 /* Everything that two creations must not do at once. */
 static int make_entry(const struct work *work, struct err *err)
 {
@@ -51,13 +62,13 @@ static int make_entry(const struct work *work, struct err *err)
 		return -1;
 	if (disk_remove(work->state_dir, err) == 0 && private_make(work, err) == 0 &&
 	    make_refs(work, err) == 0) {
-		if (mkdir(work->state_dir, 0700) == 0)
+		if (make_state(work, err) == 0)
 			return 0;
-		err_sys(err, "cannot make '%s'", work->state_dir);
 		repo_move_ref(work->repo, work->head_ref, NULL, work->base, "baton: undone", NULL);
 		repo_move_ref(work->repo, work->pin_ref, NULL, work->base, "baton: undone", NULL);
 	}
 	disk_remove(work->git_dir, NULL);
+	disk_remove(work->state_dir, NULL);
 	entry_remove(work, NULL);
 	return -1;
 }

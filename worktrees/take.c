@@ -10,6 +10,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -19,6 +21,7 @@
 #define CHECKPOINT_BYTES ((int64_t)200 << 20) /* I7 */
 #define CHECKPOINT_FILES 20000
 #define TIPS_MAX	 1000
+#define START_REFS_MAX	 ((size_t)64 << 20)
 
 /* The agent's tip, "" if there is none. */
 static int take_tip(const struct scratch *scratch, char ret_oid[OID_MAX], bool *ret_from_head,
@@ -213,32 +216,76 @@ int take_checkpoint(struct scratch *scratch, const char *message, struct json_ob
 
 /* --- everything else that has a name --- */
 
-/* Of the oids in `text` those that the user's objects lack, if they are commits, each once. */
-static int missing_only(const struct scratch *scratch, const struct buf *text, struct buf *out,
-			struct err *err)
-{
-	struct git_cmd theirs = {.repo = scratch->work->repo, .scope = GIT_USER, .in = text};
-	struct git_cmd all = scratch_cmd(scratch, GIT_PLAIN);
-	AUTO_BUF struct buf known = BUF_INIT;
-	AUTO_BUF struct buf missing = BUF_INIT;
-	AUTO_BUF struct buf types = BUF_INIT;
-	static const char *const check[] = {"cat-file", "--batch-check=%(objectname) %(objecttype)",
-					    "--buffer", NULL};
+/* A set of lines, sorted; the text is changed and borrowed. */
+struct lines {
+	char **items;
+	size_t n, cap;
+};
 
-	if (git_run(&theirs, check, &known, err) < 0)
-		return -1;
-	char *rest = known.data, *line;
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void lines_of(struct lines *set, struct buf *text)
+{
+	char *rest = text->data, *line;
+
 	while (rest && (line = strsep(&rest, "\n")) != NULL) {
-		if (text_ends(line, " missing"))
-			buf_addf(&missing, "%.*s\n", (int)scratch->work->repo->hex, line);
+		if (!*line)
+			continue;
+		MEM_GROW(set->items, set->cap, set->n + 1);
+		set->items[set->n++] = line;
 	}
-	if (!missing.len)
-		return 0;
-	all.work_tree = NULL;
-	all.in = &missing;
-	if (git_run(&all, check, &types, err) < 0)
+	if (set->n)
+		qsort(set->items, set->n, sizeof(*set->items), by_text);
+}
+
+static bool lines_have(const struct lines *set, const char *line)
+{
+	return set->n && bsearch(&line, set->items, set->n, sizeof(*set->items), by_text);
+}
+
+static void lines_release(struct lines *set)
+{
+	free(set->items);
+}
+#define AUTO_LINES __attribute__((cleanup(lines_release)))
+
+/* What all refs of the user's stand at, and what those stood at that the private repository was
+ * given: a branch that the user deleted since is no work of the agent's. */
+static int users_tips(const struct scratch *scratch, struct buf *now, struct buf *given,
+		      struct err *err)
+{
+	struct git_cmd theirs = {.repo = scratch->work->repo, .scope = GIT_USER};
+	AUTO_FREE char *start = work_path(scratch->work, WORK_START_REFS);
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (git_run(&theirs, GIT_ARGS("for-each-ref", "--format=%(objectname)"), now, err) < 0)
 		return -1;
-	rest = types.data;
+	/* Older worktrees lack it: then a little too much is kept. */
+	if (file_read(AT_FDCWD, start, START_REFS_MAX, &text, NULL) < 0)
+		return 0;
+	char *rest = text.data, *line;
+	while (rest && (line = strsep(&rest, "\n")) != NULL)
+		buf_addf(given, "%.*s\n", (int)strcspn(line, " "), line);
+	return 0;
+}
+
+/* Each must be there, or the private repository has holes. `out`: those that may be commits. */
+static int check_there(const struct scratch *scratch, const struct buf *tips, struct buf *out,
+		       struct err *err)
+{
+	struct git_cmd all = scratch_cmd(scratch, GIT_PLAIN);
+	AUTO_BUF struct buf types = BUF_INIT;
+
+	all.work_tree = NULL;
+	all.in = tips;
+	if (git_run(&all,
+		    GIT_ARGS("cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer"),
+		    &types, err) < 0)
+		return -1;
+	char *rest = types.data, *line;
 	while (rest && (line = strsep(&rest, "\n")) != NULL) {
 		if (text_ends(line, " missing"))
 			return err_set(err, ERR_INVALID,
@@ -250,28 +297,81 @@ static int missing_only(const struct scratch *scratch, const struct buf *text, s
 	return 0;
 }
 
-int take_loose_tips(const struct scratch *scratch, struct buf *out, struct err *err)
+/* Of the oids in `named` those that are neither the user's own nor where one of his refs stands, if
+ * they are commits, each once. Nearly always that leaves none, at the price of one git. */
+static int new_tips(const struct scratch *scratch, struct buf *named, struct buf *now,
+		    struct buf *out, struct err *err)
 {
-	AUTO_BUF struct buf named = BUF_INIT;
-	AUTO_BUF struct buf missing = BUF_INIT;
+	AUTO_BUF struct buf known = BUF_INIT;
+	AUTO_BUF struct buf given = BUF_INIT;
+	AUTO_BUF struct buf fresh = BUF_INIT;
 	AUTO_BUF struct buf commits = BUF_INIT;
+	AUTO_LINES struct lines tips = {0}, users = {0};
 	struct git_cmd cmd = scratch_cmd(scratch, GIT_PLAIN);
+
+	if (users_tips(scratch, now, &given, err) < 0)
+		return -1;
+	buf_addf(&known, "%s%s", buf_str(now), buf_str(&given));
+	lines_of(&users, &known);
+	lines_of(&tips, named);
+	for (size_t i = 0; i < tips.n; i++) {
+		if ((i == 0 || strcmp(tips.items[i], tips.items[i - 1]) != 0) &&
+		    !lines_have(&users, tips.items[i]))
+			buf_addf(&fresh, "%s\n", tips.items[i]);
+	}
+	if (!fresh.len)
+		return 0;
+	if (check_there(scratch, &fresh, &commits, err) < 0)
+		return -1;
+	cmd.work_tree = NULL;
+	cmd.in = &commits;
+	/* --no-walk peels tags and says each commit once. */
+	return git_run(&cmd, GIT_ARGS("rev-list", "--no-walk=unsorted", "--stdin"), out, err);
+}
+
+/* Of these commits those that no ref of the user's reaches. That his objects have one says nothing:
+ * a fetch from the private repository, or an import that was killed, leaves objects that the next gc
+ * takes. */
+static int unreached_only(const struct scratch *scratch, struct buf *tips, struct buf *now,
+			  struct buf *out, struct err *err)
+{
+	struct git_cmd cmd = scratch_cmd(scratch, GIT_PLAIN);
+	AUTO_BUF struct buf in = BUF_INIT;
+	AUTO_BUF struct buf walked = BUF_INIT;
+	AUTO_LINES struct lines list = {0}, unreached = {0}, refs = {0};
 	size_t count = 0;
 
-	if (hostile_tips(scratch->work->git_dir, scratch->work->repo->hex, &named, err) < 0 ||
-	    missing_only(scratch, &named, &missing, err) < 0)
-		return -1;
-	if (!missing.len)
-		return 0;
+	buf_adds(&in, buf_str(tips));
+	lines_of(&refs, now);
+	for (size_t i = 0; i < refs.n; i++)
+		buf_addf(&in, "^%s\n", refs.items[i]);
 	cmd.work_tree = NULL;
-	cmd.in = &missing;
-	/* --no-walk peels tags and says each commit once. */
-	if (git_run(&cmd, GIT_ARGS("rev-list", "--no-walk=unsorted", "--stdin"), &commits, err) < 0)
+	cmd.in = &in;
+	/* A broken ref of the user's reaches nothing; the tips are known to be there. */
+	if (git_run(&cmd, GIT_ARGS("rev-list", "--ignore-missing", "--stdin"), &walked, err) < 0)
 		return -1;
-	for (const char *p = buf_str(&commits); *p; p++)
-		count += *p == '\n';
+	lines_of(&unreached, &walked);
+	lines_of(&list, tips);
+	for (size_t i = 0; i < list.n; i++) {
+		if (!lines_have(&unreached, list.items[i]))
+			continue;
+		buf_addf(out, "%s\n", list.items[i]);
+		count++;
+	}
 	if (count > TIPS_MAX)
 		return err_set(err, ERR_TOO_LARGE,
 			       "the agent's repository has %zu unknown branches", count);
-	return buf_add(out, buf_str(&commits), commits.len);
+	return 0;
+}
+
+int take_loose_tips(const struct scratch *scratch, struct buf *out, struct err *err)
+{
+	AUTO_BUF struct buf named = BUF_INIT;
+	AUTO_BUF struct buf now = BUF_INIT;
+	AUTO_BUF struct buf tips = BUF_INIT;
+
+	if (hostile_tips(scratch->work->git_dir, scratch->work->repo->hex, &named, err) < 0 ||
+	    new_tips(scratch, &named, &now, &tips, err) < 0)
+		return -1;
+	return tips.len ? unreached_only(scratch, &tips, &now, out, err) : 0;
 }

@@ -25,8 +25,8 @@ int take_checkpoint(struct scratch *scratch, const char *message, struct json_ob
 		    const char *const *extra, char ret_commit[OID_MAX], bool *ret_changed,
 		    char **ret_kept, struct err *err);
 
-/* All that refs, HEAD and stash of the private repository name and the user's objects do not have,
- * with nothing that is contained in another. Each line an oid. */
+/* The commits that refs, HEAD and stash of the private repository name and no ref of the user's
+ * reaches (I7), but for those that were the user's at the start. Each line an oid. */
 int take_loose_tips(const struct scratch *scratch, struct buf *out, struct err *err);
 
 #endif

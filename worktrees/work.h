@@ -49,6 +49,9 @@ void work_release(struct work *work);
 /* One operation at a time per agent; waits. Released by work_release. */
 int work_lock(struct work *work, struct err *err);
 
+/* In state_dir: the packed-refs that the private repository started with, out of a box's reach. */
+#define WORK_START_REFS "start.refs"
+
 /* A file in state_dir; caller frees. */
 char *work_path(const struct work *work, const char *name);
 

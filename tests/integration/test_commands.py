@@ -74,6 +74,36 @@ def adopt_keeps_what_no_branch_holds(world):
 
 
 @test
+def what_the_user_fetched_without_a_ref_is_kept_by_one(world):
+    """I7: objects in the user's store that only FETCH_HEAD names go with his next gc."""
+    aside = COMMIT + (" && git checkout -q -b other HEAD~0 && echo aside >aside.txt && git add aside.txt && git commit -q -m Aside "
+                      "&& git rev-parse HEAD >.git-aside && git checkout -q -")
+    for end in (("clean", "--yes"), ("adopt", None)):
+        _, run = worked(world, "--keep", command=aside)
+        commit = world.read(run.worktree() + "/.git-aside").strip()
+        world.git("fetch", "-q", f"{run.dir}/agents/a1/git", "other")
+        done = world.baton(*(word or run.id for word in end))
+        world.command("rm", "-f", world.repo + "/.git/FETCH_HEAD")
+        check(world.git("for-each-ref", "--contains", commit), f"no ref holds it after {end[0]}", done)
+        equal(world.git("show", f"{commit}:aside.txt"), "aside", "the other branch's commit")
+
+
+@test
+def a_branch_that_the_user_deleted_is_not_brought_back(world):
+    """The private repository was given it; that makes it no work of the agent's."""
+    world.repository()
+    world.git("checkout", "-q", "-b", "doomed")
+    world.git("commit", "-q", "--allow-empty", "-m", "Doomed")
+    commit = world.git("rev-parse", "HEAD").strip()
+    world.git("checkout", "-q", "-")
+    _, run = worked(world, "--keep")
+    world.git("branch", "-q", "-D", "doomed")
+    done = world.baton("clean", run.id)
+    equal(world.git("for-each-ref", "--contains", commit), "", "refs that hold it", done)
+    check("kept" not in done.out, "something is kept", done)
+
+
+@test
 def adopt_says_where_the_work_of_a_removed_worktree_is(world):
     _, run = worked(world)
     refused(world, "adopt", run.id, words=["was removed", run.branch(), "--keep"])
