@@ -41,6 +41,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is an error of the write */
 	git_libgit2_init();
 	/* Refs are synced; asked for when a repository is opened, so before the first one. */
 	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
