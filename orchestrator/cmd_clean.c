@@ -250,19 +250,15 @@ static int clean_run(struct cleaning *c, const struct past_run *run, struct err 
 	return remove_folders(c, run, err);
 }
 
-/* What dead runs left that no journal tells of: entries made just before a kill. */
-static int prune(struct cleaning *c, const struct past_run *runs, size_t n, struct err *err)
+/* What dead runs left that no journal tells of: entries made just before a kill. Which runs are dead
+ * is for baton-git to see at the moment itself: our list is as old as the prompt. It needs to be told
+ * only of those whose records went just now. */
+static int prune(struct cleaning *c, struct err *err)
 {
 	AUTO_JSON struct json_object *request = json_object_new_object();
 	AUTO_JSON struct json_object *answer = NULL;
-	struct json_object *known = json_object_new_array();
 
-	/* Runs that still have records were spoken of by then, or were not meant. */
-	for (size_t i = 0; i < n; i++) {
-		if (runs[i].alive || file_exists(runs[i].dir))
-			json_object_array_add(known, json_object_new_string(runs[i].id));
-	}
-	json_set(request, "runs", known);
+	json_set(request, "ended", json_object_get(c->removed));
 	if (git_session_call(c->git, "prune", request, &answer, err) < 0)
 		return -1;
 	struct json_object *kept = json_arr(answer, "kept");
@@ -356,7 +352,7 @@ static int clean_all(struct cleaning *c, const struct settings *s, const struct 
 			rc = clean_run(c, &runs[i], err);
 	}
 	if (rc == 0 && settings_n_args(s) == 0)
-		rc = prune(c, runs, n, err);
+		rc = prune(c, err);
 	git_session_close(c->git);
 	if (rc == 0 && json_len(c->removed) == 0 && json_len(c->kept) == 0)
 		say(c, "there is nothing to clean");

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -99,8 +100,25 @@ static int run_make_dirs(struct run *run, struct file_syncs *syncs, struct err *
 	uint64_t hash = text_hash(run->common_dir, strlen(run->common_dir));
 	run->worktrees_dir =
 		mem_printf("%s/worktrees/%s-%08x/%s", state, name, (unsigned)hash, run->id);
-	run->dir = mem_printf("%s/baton/runs/%s", run->common_dir, run->id);
+	/* Under a name that no command lists, see open_folder. */
+	run->dir = mem_printf("%s/baton/runs/.%s", run->common_dir, run->id);
 	return file_mkdirs_later(run->dir, 0700, syncs, err);
+}
+
+/* The folder gets its name when its lock is held: a clean that met it without would take the run for
+ * one that was cut off. */
+static int run_show_dir(struct run *run, struct err *err)
+{
+	char *dir = mem_printf("%s/baton/runs/%s", run->common_dir, run->id);
+
+	if (rename(run->dir, dir) < 0) {
+		err_sys(err, "cannot make the folder '%s'", dir);
+		free(dir);
+		return -1;
+	}
+	free(run->dir);
+	run->dir = dir;
+	return 0;
 }
 
 static void journal_started(struct run *run)
@@ -127,6 +145,8 @@ static int open_folder(struct run *run, struct err *err)
 	int rc = run_make_dirs(run, &made, err);
 	if (rc == 0)
 		rc = run_lock(run, err);
+	if (rc == 0)
+		rc = run_show_dir(run, err);
 	if (rc == 0)
 		rc = run_write_request(run, err);
 	if (rc == 0) {

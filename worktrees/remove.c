@@ -26,6 +26,7 @@
 #include "worktrees/take.h"
 
 #define DEAD_LOCK_MS 1000
+#define YOUNG_MS     (5 * 60 * 1000)
 
 static int keep(char **ret_kept, const char *what, const struct err *why)
 {
@@ -232,15 +233,25 @@ int op_remove(const struct repo *repo, struct json_object *body, struct json_obj
 
 /* --- prune --- */
 
-static bool is_alive(struct json_object *runs, const char *run)
+/* Is the run over, and are its records gone? Looked at just before something of it is touched, since
+ * a run may start at any time. A run that is at work has its folder, which gets its name with the
+ * lock held; as long as a dead one's is there, its journal says what is to go. Without a folder only
+ * age speaks: the user may have removed that of a run at work. `ended`: those whose folder the caller
+ * removed under their lock. */
+static bool is_over(const struct repo *repo, struct json_object *ended, const char *run,
+		    const char *made)
 {
-	for (size_t i = 0; i < json_len(runs); i++) {
-		const char *alive = json_object_get_string(json_at(runs, i));
+	AUTO_FREE char *dir = mem_printf("%s/runs/%s", repo->baton_dir, run);
+	struct stat st;
 
-		if (alive && strcmp(alive, run) == 0)
+	for (size_t i = 0; i < json_len(ended); i++) {
+		const char *id = json_object_get_string(json_at(ended, i));
+
+		if (id && strcmp(id, run) == 0)
 			return true;
 	}
-	return false;
+	return work_name_valid(run) && !file_exists(dir) && lstat(made, &st) == 0 &&
+	       clock_wall_ms() - (int64_t)st.st_mtime * 1000 > YOUNG_MS;
 }
 
 static void report(struct json_object *answer, const char *path, const char *kept)
@@ -280,7 +291,7 @@ static bool is_adopted(const char *entry)
 	       text_starts(buf_str(&head), "ref: refs/heads/");
 }
 
-static void prune_entry(const struct repo *repo, const char *entry, struct json_object *runs,
+static void prune_entry(const struct repo *repo, const char *entry, struct json_object *ended,
 			struct json_object *answer)
 {
 	AUTO_JSON struct json_object *mark = NULL;
@@ -294,7 +305,7 @@ static void prune_entry(const struct repo *repo, const char *entry, struct json_
 		return;
 	}
 	const char *path = json_str(mark, "worktree", entry);
-	if (is_alive(runs, json_str(mark, "run", "")))
+	if (!is_over(repo, ended, json_str(mark, "run", ""), entry))
 		return;
 	if (work_init(&work, repo, mark, &why) < 0 ||
 	    work_remove(&work, NULL, false, &kept, &why) < 0)
@@ -305,7 +316,7 @@ static void prune_entry(const struct repo *repo, const char *entry, struct json_
 }
 
 /* .keep files of packs that an interrupted import left behind. */
-static void prune_keeps(const struct repo *repo, struct json_object *runs)
+static void prune_keeps(const struct repo *repo, struct json_object *ended)
 {
 	AUTO_FREE char *packs = file_join(repo->objects, "pack");
 	DIR *dir = opendir(packs);
@@ -320,7 +331,7 @@ static void prune_keeps(const struct repo *repo, struct json_object *runs)
 		    !text_starts(buf_str(&text), "baton "))
 			continue;
 		AUTO_FREE char *run = mem_strndup(text.data + 6, strcspn(text.data + 6, "\n"));
-		if (!is_alive(runs, run))
+		if (is_over(repo, ended, run, path))
 			unlink(path);
 	}
 	if (dir)
@@ -333,10 +344,11 @@ int op_prune(const struct repo *repo, struct json_object *body, struct json_obje
 	AUTO_FREE char *root = entry_root(repo);
 	AUTO_FREE char *temp = file_join(repo->baton_dir, "tmp");
 	AUTO_FD int lock = -1;
-	struct json_object *runs;
+	struct json_object *ended;
 	struct dirent *item;
 
-	if (json_need_arr(body, "runs", &runs, err) < 0 || entry_lock(repo, 30000, &lock, err) < 0)
+	if (json_need_arr(body, "ended", &ended, err) < 0 ||
+	    entry_lock(repo, 30000, &lock, err) < 0)
 		return -1;
 	json_set(answer, "removed", json_object_new_array());
 	json_set(answer, "kept", json_object_new_array());
@@ -348,10 +360,10 @@ int op_prune(const struct repo *repo, struct json_object *body, struct json_obje
 		AUTO_FREE char *entry = file_join(root, item->d_name);
 
 		if (text_starts(item->d_name, "baton+"))
-			prune_entry(repo, entry, runs, answer);
+			prune_entry(repo, entry, ended, answer);
 	}
 	if (dir)
 		closedir(dir);
-	prune_keeps(repo, runs);
+	prune_keeps(repo, ended);
 	return 0;
 }

@@ -239,6 +239,32 @@ def clean_leaves_files_that_nobody_proved_to_be_batons(world):
 
 
 @test
+def clean_takes_nothing_of_a_run_that_started_while_it_asked(world):
+    """The list of runs is as old as the prompt; what is alive is seen at the moment itself."""
+    _, old = worked(world)
+    master, slave = pty.openpty()
+    process = subprocess.Popen([BATON, "clean"], cwd=world.repo, env=world.env, stdin=slave, stdout=slave, stderr=slave,
+                               start_new_session=True)
+    os.close(slave)
+    seen = b""
+    while b"[y/N]" not in seen:
+        seen += os.read(master, 4096)
+    scenario = world.scenario(in_turn(answer(shell("echo mine >new.txt; while [ ! -e go ]; do read -t 0.1 x <> /dev/null; done", timeout_ms=600000)),
+                                      answer(report())))
+    started = world.start("run", "work", "--model", f"rehearsal:{scenario}", "--keep")
+    new = lambda: [r for r in world.runs() if r.id != old.id and r.records("agent.spawned") and os.path.exists(r.worktree() + "/new.txt")]
+    wait_for(new, "the new run's file", 30)
+    run = new()[0]
+    os.write(master, b"y\n")
+    wait_for(lambda: process.poll() is not None, "end of clean", 30)
+    os.close(master)
+    check(not os.path.exists(old.dir), "the old run is still there")
+    check(os.path.exists(f"{run.dir}/agents/a1/git") and os.path.exists(run.worktree()), "clean took the worktree of a run at work")
+    world.write(run.worktree() + "/go", "")
+    equal(started.wait(60).status, 0, "the run's exit status")
+
+
+@test
 def clean_names_no_branch_that_is_gone(world):
     _, run = worked(world, "--keep")
     world.git("worktree", "list")

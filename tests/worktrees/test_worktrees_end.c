@@ -36,14 +36,14 @@ static char *inside(struct rig *rig, const char *run, const char *agent)
 	return mem_strdup(path + strlen(rig->dir) + 1);
 }
 
-static struct json_object *prune(struct rig *rig, const char *alive)
+static struct json_object *prune(struct rig *rig, const char *ended)
 {
 	struct json_object *body = json_object_new_object();
 	struct json_object *runs = json_object_new_array();
 
-	if (alive)
-		json_object_array_add(runs, json_object_new_string(alive));
-	json_set(body, "runs", runs);
+	if (ended)
+		json_object_array_add(runs, json_object_new_string(ended));
+	json_set(body, "ended", runs);
 	return rig_ok(rig, "prune", body);
 }
 
@@ -121,7 +121,7 @@ static void an_adopted_worktree_is_an_ordinary_one(void **state)
 	/* It is the user's now. */
 	assert_null(rig_call(&rig, "remove", rig_entry(&rig, "r1", "a1", NULL), &err));
 	assert_int_equal(err.code, ERR_DENIED);
-	json_object_put(prune(&rig, NULL));
+	json_object_put(prune(&rig, "r1"));
 	free(rig_sh(&rig, "repo",
 		    "test -f ../mine/loose; git worktree remove ../mine; test ! -e ../mine"));
 	rig_free(&rig);
@@ -141,7 +141,7 @@ static void prune_takes_dead_runs_only(void **state)
 	free(rig_sh(&rig, busy, "touch $(git rev-parse --git-dir)/MERGE_HEAD"));
 	free(rig_sh(&rig, worked, "echo w > w"));
 	free(rig_sh(&rig, "repo", "git worktree add -q ../users -b users"));
-	AUTO_JSON struct json_object *answer = prune(&rig, "r1");
+	AUTO_JSON struct json_object *answer = prune(&rig, "r2");
 	assert_int_equal(json_len(json_arr(answer, "removed")), 2);
 	assert_int_equal(json_len(json_arr(answer, "kept")), 1);
 	assert_non_null(
@@ -253,7 +253,7 @@ static void a_kill_at_any_point_of_a_creation_is_pruned(void **state)
 		rig_kill(&rig);
 		free(rig_sh(&rig, "repo", "git fsck --strict; git worktree list > /dev/null"));
 		rig_start(&rig, rig.repo);
-		AUTO_JSON struct json_object *answer = prune(&rig, "r0");
+		AUTO_JSON struct json_object *answer = prune(&rig, "r1");
 		if (json_len(json_arr(answer, "kept")))
 			fail_msg("after %d steps: kept because %s", steps,
 				 json_str(json_at(json_arr(answer, "kept"), 0), "reason", ""));
