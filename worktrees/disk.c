@@ -57,25 +57,37 @@ static int copy_bytes(int in, int out, const char *to, struct err *err)
 	}
 }
 
+static int fill_copy(int in, int out, const char *to, const struct stat *st, struct err *err)
+{
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
+
+	if (copy_bytes(in, out, to, err) < 0)
+		return -1;
+	return futimens(out, times) < 0 ? err_sys(err, "cannot set the time of '%s'", to) : 0;
+}
+
+/* Beside the target and renamed: runs that start at once copy to the same places, and a git that reads
+ * there meanwhile sees the old file or the new one. */
 int disk_copy(const char *from, const char *to, struct err *err)
 {
 	struct stat st;
+	AUTO_FREE char *temp = mem_printf("%s.new-%d", to, (int)getpid());
 	AUTO_FD int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (in < 0)
 		return err_sys(err, "cannot open '%s'", from);
 	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_INVALID, "'%s' is not a regular file", from);
-	unlink(to);
-	AUTO_FD int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	unlink(temp); /* of a killed process that had our number */
+	AUTO_FD int out = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out < 0)
-		return err_sys(err, "cannot create '%s'", to);
-	if (copy_bytes(in, out, to, err) < 0)
-		return -1;
-	struct timespec times[2] = {st.st_atim, st.st_mtim};
-	if (futimens(out, times) < 0)
-		return err_sys(err, "cannot set the time of '%s'", to);
-	return 0;
+		return err_sys(err, "cannot create '%s'", temp);
+	int rc = fill_copy(in, out, to, &st, err);
+	if (rc == 0 && rename(temp, to) < 0)
+		rc = err_sys(err, "cannot replace '%s'", to);
+	if (rc < 0)
+		unlink(temp);
+	return rc;
 }
 
 void disk_quote(struct buf *out, const char *path)

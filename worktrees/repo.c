@@ -188,7 +188,10 @@ void repo_free(struct repo *repo)
 }
 
 /* Files that change what history or which files git sees have to stand in every git dir of ours. */
-static int copy_shared(const struct repo *repo, const char *dir, struct err *err)
+/* With attributes of its own a folder never shows the user's, not even for a moment: another run's git may
+ * be at work in it. */
+static int copy_shared(const struct repo *repo, const char *dir, bool own_attributes,
+		       struct err *err)
 {
 	static const char *const shared[] = {"shallow", "info/exclude", "info/attributes"};
 
@@ -196,6 +199,8 @@ static int copy_shared(const struct repo *repo, const char *dir, struct err *err
 		AUTO_FREE char *from = file_join(repo->common_dir, shared[i]);
 		AUTO_FREE char *to = file_join(dir, shared[i]);
 
+		if (own_attributes && strcmp(shared[i], "info/attributes") == 0)
+			continue;
 		if (file_exists(from) && disk_copy(from, to, err) < 0)
 			return -1;
 	}
@@ -220,7 +225,7 @@ static int make_git_dir(const struct repo *repo, const char *dir, const char *at
 			return -1;
 	}
 	repo_config_write(repo, false, &text);
-	if (copy_shared(repo, dir, err) < 0)
+	if (copy_shared(repo, dir, attributes != NULL, err) < 0)
 		return -1;
 	if (attributes &&
 	    file_write_atomic(AT_FDCWD, attr_path, attributes, strlen(attributes), 0600, err) < 0)
