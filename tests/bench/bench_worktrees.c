@@ -37,7 +37,7 @@ static void make_files(struct rig *rig, int files)
 		"if (i %% 25 == 0) system(\"mkdir \" d); f = d \"/f\" i \".c\"; "
 		"for (k = 0; k < 100; k++) print \"line of a file \" i, k, i * k > f; close(f) } "
 		"}' "
-		"&& git add -A && git commit -qm first && git gc -q",
+		"&& git config gc.auto 0 && git add -A && git commit -qm first && git gc -q",
 		files);
 
 	free(rig_sh(rig, "", script));
