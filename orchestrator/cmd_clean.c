@@ -233,7 +233,7 @@ static int remove_folders(struct cleaning *c, const struct past_run *run, struct
 	return 0;
 }
 
-static int clean_run(struct cleaning *c, const struct past_run *run, struct err *err)
+static int clean_run(struct cleaning *c, struct past_run *run, struct err *err)
 {
 	bool all = true;
 
@@ -241,6 +241,8 @@ static int clean_run(struct cleaning *c, const struct past_run *run, struct err 
 		keep(c, run->id, "the run is at work");
 		return 0;
 	}
+	/* An agent that the list does not know would lose its repository with the run's folder. */
+	run_reread(run);
 	for (size_t i = 0; i < run->n_agents; i++)
 		all &= clean_worktree(c, run, &run->agents[i]);
 	if (!all)
@@ -340,8 +342,8 @@ static int agree(const struct settings *s, const struct past_run *runs, size_t n
 	return 0;
 }
 
-static int clean_all(struct cleaning *c, const struct settings *s, const struct past_run *runs,
-		     size_t n, const bool *chosen, struct err *err)
+static int clean_all(struct cleaning *c, const struct settings *s, struct past_run *runs, size_t n,
+		     const bool *chosen, struct err *err)
 {
 	/* Not the folder that a run remembers: the repository may have moved since. */
 	AUTO_FREE char *top = project_above(settings_str(s, OPT_DIRECTORY));

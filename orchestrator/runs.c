@@ -215,6 +215,15 @@ void run_release(struct past_run *run)
 	memset(run, 0, sizeof(*run));
 }
 
+void run_reread(struct past_run *run)
+{
+	AUTO_FREE char *id = mem_strdup(run->id);
+	AUTO_FREE char *runs_dir = file_dir(run->dir);
+
+	run_release(run);
+	run_read(run, runs_dir, id);
+}
+
 void runs_free(struct past_run *runs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
