@@ -181,6 +181,12 @@ static int check_head(struct json_object *repository, struct err *err)
 {
 	if (json_str(repository, "head", NULL))
 		return 0;
+	const char *missing = json_str(repository, "head_missing", NULL);
+	if (missing)
+		return err_set(err, ERR_USAGE,
+			       "the repository's HEAD names %s, which is no commit in it: see 'git "
+			       "fsck'",
+			       missing);
 	if (json_str(repository, "head_ref", NULL))
 		return err_set(err, ERR_USAGE,
 			       "the repository has no commits yet: make a first one, so that there "

@@ -212,8 +212,11 @@ static int describe_head(const struct repo *repo, struct json_object *answer)
 	int status = 1;
 
 	json_set(answer, "head", NULL);
-	if (repo_head(repo, oid, NULL) == 0)
+	/* The commit itself is looked for: its absence would else be found when a request was paid. */
+	if (repo_resolve(repo, "HEAD^{commit}", oid, NULL) == 0)
 		json_set_str(answer, "head", oid);
+	else if (repo_head(repo, oid, NULL) == 0)
+		json_set_str(answer, "head_missing", oid);
 	json_set(answer, "head_ref", NULL);
 	if (repo->handle) {
 		git_reference *head = NULL;

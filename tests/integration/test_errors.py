@@ -117,6 +117,18 @@ def no_repository_is_said(world):
 
 
 @test
+def a_head_whose_commit_is_gone_costs_nothing(world):
+    world.repository()
+    server = world.server(in_turn(answer(report())))
+    world.provider(server.url)
+    world.write(world.repo + "/.git/refs/heads/main", "12" * 20 + "\n")
+    done = world.baton("run", "x", "--model", "fake/m", "--window", "100k", status=2)
+    check("12" * 20 in done.err and "git fsck" in done.err, "the commit is not named", done)
+    equal(server.stats()["requests"], 0, "requests to the model")
+    check(not os.path.isdir(world.repo + "/.git/baton/runs") or not os.listdir(world.repo + "/.git/baton/runs"), "a run's folder", done)
+
+
+@test
 def a_repository_without_commits_is_said(world):
     model = simple(world)
     os.makedirs(world.path("fresh"))
