@@ -155,9 +155,8 @@ static int prove_words(struct agent *a, struct err *err)
 	user_words_findings_release(&found);
 	return whole ? 0
 		     : err_set(err, ERR_INVALID,
-			       "%zu of the user's constraints are not in the request (this is a "
-			       "bug "
-			       "of baton)",
+			       "%zu of the user's constraints are not in the request: a bug of "
+			       "baton",
 			       missing);
 }
 

@@ -29,12 +29,16 @@
 		.calls = "c" #n " shell {\"command\":\"echo " mark "; seq 5000\"}"                 \
 	}
 
+/* Two rounds that give way, and two of the tail; then the answer that says that the window is full. */
+#define HISTORY LONG(1, "OLD-1"), LONG(2, "OLD-2"), CALL(3, "NEW-3"), CALL(4, "NEW-4")
+#define FILLED                                                                                     \
+	{                                                                                          \
+		.calls = "c5 shell {\"command\":\"echo NEW-5\"}", .input = FULL                    \
+	}
+
 static const struct fake_step happy[] = {
-	LONG(1, "OLD-1"),
-	LONG(2, "OLD-2"),
-	CALL(3, "NEW-3"),
-	CALL(4, "NEW-4"),
-	{.calls = "c5 shell {\"command\":\"echo NEW-5\"}", .input = FULL},
+	HISTORY,
+	FILLED,
 	{.text = SUMMARY, .input = FULL},
 	{.calls = REPORT_CALL},
 };
@@ -84,11 +88,8 @@ static void h5_in_the_openai_form(void **state)
 static void h5_a_tool_call_is_a_failed_try(void **state)
 {
 	static const struct fake_step script[] = {
-		LONG(1, "OLD-1"),
-		LONG(2, "OLD-2"),
-		CALL(3, "NEW-3"),
-		CALL(4, "NEW-4"),
-		{.calls = "c5 shell {\"command\":\"echo NEW-5\"}", .input = FULL},
+		HISTORY,
+		FILLED,
 		{.calls = "x1 shell {\"command\":\"echo ran > ran.txt\"}"},
 		{.text = SUMMARY},
 		{.calls = REPORT_CALL},
@@ -111,7 +112,7 @@ static void x1_the_cut_by_rule(void **state)
 		LONG(2, "OLD-2"),
 		CALL(3, "NEW-3"),
 		CALL(4, "NEW-4"),
-		{.calls = "c5 shell {\"command\":\"echo NEW-5\"}", .input = FULL},
+		FILLED,
 		{.text = "I would rather not."},
 		{.kind = FAKE_FAIL, .text = "overload"},
 		{.calls = REPORT_CALL},
@@ -156,10 +157,7 @@ static void trap_1_no_loop_of_compactions(void **state)
 static void h9_reactive(void **state)
 {
 	static const struct fake_step script[] = {
-		LONG(1, "OLD-1"),
-		LONG(2, "OLD-2"),
-		CALL(3, "NEW-3"),
-		CALL(4, "NEW-4"),
+		HISTORY,
 		{.kind = FAKE_FAIL, .text = "overflow"},
 		{.text = SUMMARY},
 		{.calls = REPORT_CALL},
@@ -178,10 +176,7 @@ static void h9_reactive(void **state)
 static void t7_results_go_before_a_summary(void **state)
 {
 	static const struct fake_step script[] = {
-		LONG(1, "OLD-1"),
-		LONG(2, "OLD-2"),
-		CALL(3, "NEW-3"),
-		CALL(4, "NEW-4"),
+		HISTORY,
 		CALL(5, "NEW-5"),
 		CALL(6, "NEW-6"),
 		{.calls = "c7 shell {\"command\":\"echo NEW-7\"}", .input = FULL},
@@ -205,11 +200,8 @@ static void t7_results_go_before_a_summary(void **state)
 static void w4_off(void **state)
 {
 	static const struct fake_step script[] = {
-		LONG(1, "OLD-1"),
-		LONG(2, "OLD-2"),
-		CALL(3, "NEW-3"),
-		CALL(4, "NEW-4"),
-		{.calls = "c5 shell {\"command\":\"echo NEW-5\"}", .input = FULL},
+		HISTORY,
+		FILLED,
 		{.calls = REPORT_CALL},
 	};
 	struct fake_parent p = {.pid = 0};
