@@ -159,20 +159,24 @@ class Bench:
                 continue
         return total
 
-    def memory(self, agents):
+    def memory(self, agents, turns=0):
+        """PSS while all agents wait for the model: at their first request, or after so many rounds of tools."""
         repo = self.repository(2)
         for i in range(agents):
             with open(f"{repo}/new{i:03}.c", "w") as f:
                 f.write("".join(f"int changed{i}_{k}(void) {{ return {k}; }}\n" for k in range(10)))
-        server = ModelServer(lambda turn: [REPORT])
+        server = ModelServer(lambda turn: [REPORT] if turn >= turns else [("read", {"path": "new000.c", "limit": turn + 1})])
+        server.hold_turn = turns
         server.hold.clear()
         process = self.run(server, repo, "--worktree", "--verify", "off", "--agents", str(agents), "--shard-tokens", "200",
                            command="review")
         deadline = time.monotonic() + 60
-        while server.waiting < agents and time.monotonic() < deadline:
+        while server.held < agents and time.monotonic() < deadline:
             threading.Event().wait(0.01)
+        if server.held < agents:
+            raise RuntimeError(f"{server.held} of {agents} agents came as far as they should")
         pss = self.pss_of(process.pid)
-        live = server.waiting
+        live = server.held
         server.hold.set()
         process.wait()
         server.close()
@@ -183,6 +187,9 @@ class Bench:
         self.add("all processes of a run of one agent, PSS", one, "MiB")
         nine, live = self.memory(9)
         self.add("each further agent, PSS", (nine - one) / (live - 1), "MiB", f"from {live} agents waiting")
+        one, _ = self.memory(1, 20)
+        nine, live = self.memory(9, 20)
+        self.add("each further agent that has worked, PSS", (nine - one) / (live - 1), "MiB", f"{live} agents, 20 rounds each")
 
 
 def main():

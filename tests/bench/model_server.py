@@ -41,7 +41,8 @@ class ModelServer:
         self.hold.set()
         self.count = 0
         self.lock = threading.Lock()
-        self.waiting = 0
+        self.hold_turn = 0  # requests of this turn and later wait while hold is not set
+        self.held = 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -98,17 +99,18 @@ class ModelServer:
             arrived, turn = request
             with self.lock:
                 self.count += 1
-                self.waiting += 1
                 number = self.count
                 self.arrivals.append(arrived)
-            self.hold.wait()
+            if turn >= self.hold_turn:
+                with self.lock:
+                    self.held += 1
+                self.hold.wait()
             answer = events(self.script(turn), number)
             try:
                 connection.sendall(answer)
             except OSError:
                 return
             with self.lock:
-                self.waiting -= 1
                 self.ends.append(time.monotonic_ns())
 
     def close(self):
