@@ -3,104 +3,29 @@
  *
  * The body is one buffer of the agent, filled anew for each request by copying rendered messages;
  * it stays until the answer is whole, because the gateway may ask for it again at any time (again).
- * The gateway retries what it sees fail; what only the parser can see (a stream that ends before
- * its stop reason, an error inside a 200) is asked for again here. Nothing of an answer enters the
- * conversation before it is whole, so a retry needs no undo.
+ * An attempt (attempt.h) that broke off is asked for again here; the gateway has retried before that.
+ * What says that the prompt does not fit, in whatever form, leads to a compaction and another request
+ * (H9).
  */
 #include "agent/ask.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "agent/attempt.h"
 #include "agent/compact.h"
 #include "agent/events.h"
 #include "agent/model/overflow.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #define ASK_RETRIES	  3
 #define OVERFLOW_TRIES	  2    /* in a row */
 #define ASK_OVERFLOW	  2    /* of ask_prepared: compact, then again */
+#define SERVER_ERRORS	  3    /* in a row, ... */
+#define NEARLY_FULL	  85   /* ... with so much of effective used (per cent): trap 11 */
 #define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
-
-/* One attempt; lives until its end came, or until ask_release. */
-struct attempt {
-	struct agent *a;
-	struct stream_parser *parser;
-	bool over;
-	int64_t received; /* bytes of the answer */
-	/* An error inside the answer. The gateway watches the same bytes and decides on retries;
-	 * ours counts only if it calls the answer whole. */
-	struct err inside;
-	bool granted; /* the body is on its way: what comes now is waiting */
-	/* Copies of what call_end lends. */
-	bool ok;
-	struct call_end end;
-	char *message;
-};
-
-static const char *on_body(void *arg, size_t *ret_len)
-{
-	struct attempt *at = arg;
-
-	at->granted = true;
-	*ret_len = at->a->body.len;
-	return at->a->body.data;
-}
-
-/* Bytes that are not of this protocol cancel the call: they will not be read better later. */
-static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
-{
-	struct attempt *at = arg;
-	struct err failure = ERR_INIT;
-
-	at->received += (int64_t)n;
-	if (at->inside.code != ERR_NONE || stream_feed(at->parser, bytes, n, &failure) == 0)
-		return 0;
-	if (failure.code != ERR_BUSY && failure.code != ERR_DENIED)
-		return err_set(err, failure.code, "%s", failure.message);
-	at->inside = failure;
-	return 0;
-}
-
-static void on_again(void *arg, int attempt, const char *reason, int64_t until_wall_ms)
-{
-	struct attempt *at = arg;
-
-	stream_reset(at->parser);
-	at->received = 0;
-	at->inside.code = ERR_NONE;
-	event_retry(at->a->channel, attempt, reason, until_wall_ms);
-}
-
-static void on_waiting(void *arg, const char *reason, int64_t until_wall_ms)
-{
-	struct attempt *at = arg;
-
-	event_state(at->a->channel, "waiting", reason);
-}
-
-static void on_end(void *arg, const struct call_end *end)
-{
-	struct attempt *at = arg;
-
-	at->over = true;
-	at->ok = !strcmp(end->outcome, "ok");
-	at->end = *end;
-	at->message = mem_strdup(end->message ? end->message : "");
-	at->end.message = at->message;
-	at->end.outcome = NULL; /* borrowed: not valid after this call */
-}
-
-static const struct call_events call_handlers = {
-	.body = on_body,
-	.on_data = on_data,
-	.on_again = on_again,
-	.on_waiting = on_waiting,
-	.on_end = on_end,
-};
 
 /* The clean stop of this stage: with the ladder's later rungs this point is reached only when none
  * of them freed enough. */
@@ -114,7 +39,7 @@ static int end_for_room(struct agent *a, const char *what)
 /* W2: one line to the user, not one per round. */
 static void warn_once(struct agent *a, int64_t used)
 {
-	bool compacts = a->settings->compact_auto && a->breaker.state == BREAKER_CLOSED;
+	bool compacts = a->settings->knobs.compact_auto && a->breaker.state == BREAKER_CLOSED;
 
 	if (a->warned || used < a->budget.warning)
 		return;
@@ -196,63 +121,28 @@ static int put_on_record(struct agent *a, const struct ask_result *r, struct err
 				     : transcript_write(a->transcript, err);
 }
 
-/* Settles an attempt whose answer gave no usage: by what was sent and what came, and marked so. */
-static void send_usage(struct agent *a, int64_t req, const struct ask_result *r,
-		       const struct model_usage *u, int64_t received)
+/* Trap 11: servers that answer a prompt that is too long with a bare 500, each time. */
+static bool looks_like_overflow(const struct agent *a, const struct attempt *at,
+				const struct ask_result *r)
 {
-	bool known = u && u->known;
-
-	/* Settled before the next request at the latest: that stands behind it in the queue. */
-	channel_hold(a->channel, true);
-	channel_sendf(
-		a->channel, FRAME_USAGE, NULL, 0,
-		"\"req\":%lld,\"input\":%lld,\"cache_read\":%lld,\"cache_write\":%lld,"
-		"\"output\":%lld,\"estimated\":%s,\"cache_write_1h\":%lld",
-		(long long)req, (long long)(known ? u->input : r->estimate),
-		(long long)(known ? u->cache_read : 0), (long long)(known ? u->cache_write : 0),
-		(long long)(known ? u->output
-				  : MIN(received / STREAM_BYTES_PER_TOKEN + 1, r->max_tokens)),
-		known ? "false" : "true", (long long)(known ? u->cache_write_1h : 0));
-	channel_hold(a->channel, false);
+	return r->purpose == CALL_MAIN && attempt_server_errors(at) >= SERVER_ERRORS &&
+	       r->estimate * 100 >= a->budget.effective * NEARLY_FULL && !a->tried_500;
 }
 
-/* The estimate goes to the parent, which reserves by it before anything is sent (X8). */
-static int64_t start_call(struct agent *a, const struct ask_result *r, const char *beta,
-			  struct attempt *at, struct err *err)
+/* Runs one attempt to its end. A stop cancels it, and so does what looks like an overflow: then
+ * *ret_overflow. */
+static int run_attempt(struct agent *a, const struct ask_result *r, struct attempt *at,
+		       bool *ret_overflow, struct err *err)
 {
-	const struct model *model = a->settings->model;
-	struct call_request request = {
-		.purpose = r->purpose,
-		.provider = model->provider,
-		.model = model->name,
-		.api = model->api == MODEL_API_ANTHROPIC ? "anthropic" : "openai",
-		.length = (int64_t)r->request_bytes,
-		.estimate = r->estimate,
-		.max_tokens = r->max_tokens,
-		.beta = beta,
-	};
-
-	return call_start(waiter_calls(a->waiter), &request, &call_handlers, at, err);
-}
-
-/* Runs one call to its end. On a stop the call is cancelled; its end is not waited for. */
-static int run_attempt(struct agent *a, const struct ask_result *r, const char *beta,
-		       struct attempt *at, int64_t *ret_req, struct err *err)
-{
-	int64_t req = start_call(a, r, beta, at, err);
-
-	if (req < 0)
-		return -1;
-	*ret_req = req;
-	log_debug("call %lld: %zu bytes, about %lld tokens", (long long)req, r->request_bytes,
-		  (long long)r->estimate);
 	checkpoint_maybe(a);
-	while (!at->over) {
-		if (at->granted && a->toolbox.context)
+	while (!attempt_over(at)) {
+		if (attempt_granted(at) && a->toolbox.context)
 			tool_context_idle(a->toolbox.context);
-		if (wait_poll(a->waiter, NULL, 0, INT64_MAX, err) < 0) {
-			call_cancel(waiter_calls(a->waiter), req);
+		if (a->transport.wait(a->transport.arg, INT64_MAX, err) < 0)
 			return -1;
+		if (looks_like_overflow(a, at, r)) {
+			*ret_overflow = true;
+			return 0;
 		}
 	}
 	return 0;
@@ -276,11 +166,12 @@ static void end_call(struct agent *a, struct ask_result *r, enum outcome_status 
 
 /* Overflow and budget are limits: the work so far is worth a report. The others say that nothing of
  * this kind can work now, and the parent decides what that means for the run. */
-static void end_by_class(struct agent *a, struct ask_result *r, const struct call_end *end)
+static void end_by_class(struct agent *a, struct ask_result *r, const struct attempt_outcome *o)
 {
 	enum outcome_status status = OUTCOME_FAILED;
+	const struct call_end *end = &o->end;
 	const char *name = call_class_name(end->class);
-	const char *message = *end->message ? end->message : "no reason was given";
+	const char *message = *o->why ? o->why : "no reason was given";
 
 	if (end->class == CALL_OVERFLOW || end->class == CALL_BUDGET)
 		status = OUTCOME_LIMIT;
@@ -304,40 +195,36 @@ static bool can_be_smaller(const struct call_end *end, const struct ask_result *
 }
 
 /* What the error says of the window is kept for the rest of the run. */
-static bool make_room_after_overflow(struct agent *a, const struct call_end *end)
+static bool make_room_after_overflow(struct agent *a, int64_t limit)
 {
 	struct model *model = a->settings->model;
 
-	if (!a->settings->compact_auto || a->overflows >= OVERFLOW_TRIES || !compact_possible(a))
+	if (!a->settings->knobs.compact_auto || a->overflows >= OVERFLOW_TRIES ||
+	    !compact_possible(a))
 		return false;
 	a->overflows++;
-	if (end->limit > 0 && end->limit < model->window) {
-		model->window = end->limit;
+	if (limit > 0 && limit < model->window) {
+		model->window = limit;
 		agent_set_budget(a, NULL);
 	}
 	return true;
 }
 
-/* A failed call's verdict. */
-static enum verdict judge_failure(struct agent *a, struct attempt *at, int64_t req,
-				  struct ask_result *r, struct err *why)
+/* The gateway's word is final, but for an overflow that room can mend. */
+static enum verdict judge_failure(struct agent *a, const struct attempt_outcome *o,
+				  struct ask_result *r)
 {
-	if (can_be_smaller(&at->end, r)) {
-		r->max_tokens = at->end.limit;
+	bool main = r->purpose == CALL_MAIN;
+
+	if (can_be_smaller(&o->end, r)) {
+		r->max_tokens = o->end.limit;
 		return VERDICT_SMALLER;
 	}
 	/* H9: we thought that it fits, and the server knows better. */
-	if (at->end.class == CALL_OVERFLOW && r->purpose == CALL_MAIN &&
-	    make_room_after_overflow(a, &at->end))
+	if (main && o->end.class == CALL_OVERFLOW && make_room_after_overflow(a, o->end.limit))
 		return VERDICT_OVERFLOW;
-	if (at->end.class) {
-		end_by_class(a, r, &at->end);
-		return VERDICT_ENDED;
-	}
-	/* Cancelled by our own parser: its error is the message. */
-	send_usage(a, req, r, NULL, at->received);
-	err_set(why, ERR_INVALID, "%s", at->message);
-	return VERDICT_AGAIN;
+	end_by_class(a, r, o);
+	return VERDICT_ENDED;
 }
 
 /* Rows 16, 26, 39 and 40 of wire.md 3: the numbers say that the prompt did not fit. */
@@ -355,6 +242,8 @@ static enum verdict judge_numbers(struct agent *a, struct ask_result *r)
 			learned ? " (its window is smaller than told)" : "");
 		return VERDICT_DONE;
 	}
+	if (r->purpose == CALL_MAIN && make_room_after_overflow(a, learned))
+		return VERDICT_OVERFLOW;
 	end_call(a, r, OUTCOME_LIMIT, CALL_OVERFLOW,
 		 "the server answered nothing and its counts say that the prompt did not fit (%lld "
 		 "tokens by our count)",
@@ -363,75 +252,64 @@ static enum verdict judge_numbers(struct agent *a, struct ask_result *r)
 }
 
 /* What an attempt that is over gives. `why` says why it must be repeated. */
-static enum verdict judge(struct agent *a, struct attempt *at, int64_t req, struct ask_result *r,
+static enum verdict judge(struct agent *a, struct attempt *at, struct ask_result *r,
 			  struct err *why)
 {
-	if (!at->ok)
-		return judge_failure(a, at, req, r, why);
-	r->ttft_ms = at->end.ttft_ms;
-	if (at->inside.code == ERR_DENIED) {
-		send_usage(a, req, r, NULL, at->received);
+	struct attempt_outcome o;
+	enum verdict verdict;
+
+	attempt_take(at, &o);
+	r->ttft_ms = o.ttft_ms;
+	switch (o.kind) {
+	case ATTEMPT_FAILED: return judge_failure(a, &o, r);
+	case ATTEMPT_REFUSED:
 		end_call(a, r, OUTCOME_FAILED, CALL_BAD_REQUEST,
-			 "the server refused the request: %.400s", at->inside.message);
+			 "the server refused the request: %.400s", o.why);
 		return VERDICT_ENDED;
+	case ATTEMPT_BROKEN: err_set(why, ERR_INVALID, "%s", o.why); return VERDICT_AGAIN;
+	case ATTEMPT_ANSWER: break;
 	}
-	if (at->inside.code != ERR_NONE) {
-		send_usage(a, req, r, NULL, at->received);
-		*why = at->inside;
-		return VERDICT_AGAIN;
-	}
-	if (stream_finish(at->parser, &r->answer, why) < 0) {
-		send_usage(a, req, r, NULL, at->received);
-		return VERDICT_AGAIN;
-	}
-	/* No request has no input: a server that counts nothing has said nothing (W6). */
-	if (usage_prompt(&r->answer.usage) <= 0)
-		r->answer.usage.known = false;
-	send_usage(a, req, r, &r->answer.usage, at->received);
-	enum verdict verdict = VERDICT_AGAIN;
-	if (r->answer.stop != STOP_ERROR)
-		verdict = judge_numbers(a, r);
+	r->answer = o.answer;
+	verdict = judge_numbers(a, r);
 	if (verdict == VERDICT_DONE)
 		return verdict;
 	stream_answer_release(&r->answer);
 	r->answer = (struct stream_answer){.message = NULL};
-	err_set(why, ERR_INVALID, "the server ended the answer with an error");
 	return verdict;
-}
-
-static void attempt_free(struct attempt *at)
-{
-	if (!at)
-		return;
-	stream_free(at->parser);
-	free(at->message);
-	free(at);
-}
-
-void ask_release(struct agent *a)
-{
-	attempt_free(take_ptr(a->attempt));
 }
 
 /* A verdict, or -1. `why` says why it must be repeated. */
 static int try_once(struct agent *a, struct ask_result *r, const char *beta, struct err *why,
 		    struct err *err)
 {
-	struct attempt *at = mem_alloc(sizeof(*at));
-	enum verdict verdict;
-	int64_t req = 0;
+	struct attempt_spec spec = {
+		.client = a->client,
+		.purpose = r->purpose,
+		.body = &a->body,
+		.beta = beta,
+		.estimate = r->estimate,
+		.max_tokens = r->max_tokens,
+	};
+	struct attempt *at = attempt_start(a, &spec, err);
+	enum verdict verdict = VERDICT_ENDED;
+	bool overflow = false;
 
-	at->a = a;
-	at->parser = stream_new(a->client, NULL, NULL);
-	if (run_attempt(a, r, beta, at, &req, err) < 0) {
-		/* An open call still points to it: the end of a cancelled call is not waited for.
-		 */
-		a->attempt = at;
+	if (!at)
+		return -1;
+	if (run_attempt(a, r, at, &overflow, err) < 0) {
+		attempt_free(at);
 		return -1;
 	}
-	verdict = judge(a, at, req, r, why);
+	if (!overflow)
+		verdict = judge(a, at, r, why);
 	attempt_free(at);
-	return (int)verdict;
+	if (!overflow)
+		return (int)verdict;
+	a->tried_500 = true;
+	if (make_room_after_overflow(a, 0))
+		return VERDICT_OVERFLOW;
+	err_set(why, ERR_INVALID, "the server fails on this prompt");
+	return VERDICT_AGAIN;
 }
 
 static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err)
@@ -471,6 +349,7 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 	r.duration_ms = clock_mono_ms() - began;
 	*ret = r;
 	a->overflows = 0;
+	a->tried_500 = false;
 	return 0;
 }
 

@@ -28,7 +28,4 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err);
  * worth. */
 int ask_side(struct agent *a, enum call_purpose purpose, struct message *const *list, size_t n,
 	     int64_t estimate, int64_t max_tokens, struct ask_result *ret, struct err *err);
-/* Frees what a call that was left open needs; nothing may be polled afterwards. */
-void ask_release(struct agent *a);
-
 #endif

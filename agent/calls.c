@@ -12,6 +12,7 @@
 #include "agent/context/arrival.h"
 #include "agent/context/rungs.h"
 #include "agent/events.h"
+#include "agent/news.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
 #include "base/clock.h"
@@ -270,22 +271,6 @@ static void add_images(struct message *m, const struct arrival *a)
 	}
 }
 
-/* What stands after the results: notes on repetition, ends of background jobs (each told once). */
-static void add_news(struct agent *a, struct batch *b, struct message *m)
-{
-	AUTO_BUF struct buf clean = BUF_INIT;
-	struct job_end end;
-
-	message_add_text(m, ORIGIN_NUDGE, b->notes.data, b->notes.len);
-	while (a->toolbox.context && tool_context_next_end(a->toolbox.context, &end)) {
-		text_sanitize(&clean, end.line.data, end.line.len);
-		buf_addc(&clean, '\n');
-		event_job_ended(a->channel, &end);
-		buf_release(&end.line);
-	}
-	message_add_text(m, ORIGIN_NUDGE, clean.data, clean.len);
-}
-
 /* One message for all results of the answer, at once after it (wire.md 1.5). */
 static void append_results(struct agent *a, struct batch *b)
 {
@@ -301,7 +286,8 @@ static void append_results(struct agent *a, struct batch *b)
 			transcript_result_file(a->transcript, a->conversation.round, r->call->id,
 					       r->file, r->result.text.len);
 	}
-	add_news(a, b, m);
+	message_add_text(m, ORIGIN_NUDGE, b->notes.data, b->notes.len);
+	news_add(a, m);
 	agent_add_user(a, m);
 }
 
@@ -313,6 +299,7 @@ static int admit(struct agent *a, struct batch *b, struct err *err)
 		.view = &a->view,
 		.ledger = &a->ledger,
 		.budget = &a->budget,
+		.knobs = &a->settings->knobs,
 		.offload = &a->offload,
 		.arriving = b->list,
 		.n_arriving = b->n,

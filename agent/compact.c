@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "agent/ask.h"
+#include "agent/attach.h"
 #include "agent/context/epoch.h"
 #include "agent/context/summary.h"
 #include "agent/events.h"
@@ -29,6 +30,7 @@
 #define TAIL_SHARE    4	 /* the tail takes a quarter of the threshold, if more rounds fit */
 #define LEAST_FREED   10 /* per cent (X3) */
 #define BYTES_A_TOKEN 8
+#define ATTACH_SHARE  28 /* per cent of effective (W2) */
 
 const char *compact_trigger_name(enum compact_trigger trigger)
 {
@@ -231,7 +233,7 @@ static void add_words(struct agent *a, struct message *head)
 }
 
 /* The opening, with the words of its speaker in their rendered form, and the summary behind it. */
-static struct message *make_head(const struct job *job)
+static int make_head(const struct job *job, struct message **ret, struct err *err)
 {
 	struct agent *a = job->a;
 	const struct message *opening = a->conversation.messages[0];
@@ -254,7 +256,19 @@ static struct message *make_head(const struct job *job)
 		summary_frame(&text, job->summary.data, job->summary.len,
 			      a->view.list[job->tail]->round - 1);
 	message_add_text(head, ORIGIN_SUMMARY, text.data, text.len);
-	return head;
+	struct attach_input in = {
+		.summary = buf_str(&job->summary),
+		.summary_len = job->summary.len,
+		.tail = job->tail,
+		.room = MIN(a->settings->knobs.rehydrate_total,
+			    a->budget.effective * ATTACH_SHARE / 100),
+	};
+	if (attach_all(a, &in, head, err) < 0) {
+		message_free(head);
+		return -1;
+	}
+	*ret = head;
+	return 0;
 }
 
 static void tell(const struct job *job, int64_t after)
@@ -275,8 +289,9 @@ static void tell(const struct job *job, int64_t after)
 	event_compact(a->channel, &facts);
 }
 
-static void replace(struct job *job)
+static int replace(struct job *job, struct err *err)
 {
+	struct message *head;
 	struct agent *a = job->a;
 	struct transcript_boundary boundary = {
 		.trigger = compact_trigger_name(job->trigger),
@@ -287,11 +302,14 @@ static void replace(struct job *job)
 		.tail = a->view.list[a->view.n - 1]->uid,
 	};
 
-	epoch_end(&a->view, &a->ledger, &a->conversation, 0, job->tail, make_head(job),
+	if (make_head(job, &head, err) < 0)
+		return -1;
+	epoch_end(&a->view, &a->ledger, &a->conversation, 0, job->tail, head,
 		  a->settings->model->preserved_thinking);
 	boundary.post_tokens = ledger_used(&a->ledger);
 	transcript_boundary(a->transcript, &boundary);
 	tell(job, boundary.post_tokens);
+	return 0;
 }
 
 /* ---- deciding ---- */
@@ -357,18 +375,17 @@ int compact_now(struct agent *a, enum compact_trigger trigger, struct err *err)
 	rc = ask_summary(&job, err);
 	if (rc > 0)
 		facts_summary(&job);
-	if (rc >= 0) {
-		replace(&job);
+	if (rc >= 0)
+		rc = replace(&job, err);
+	if (rc == 0)
 		judge(&job);
-		rc = 0;
-	}
 	buf_release(&job.summary);
 	return rc;
 }
 
 int compact_if_needed(struct agent *a, struct err *err)
 {
-	if (!a->settings->compact_auto || ledger_used(&a->ledger) <= a->budget.compact)
+	if (ledger_used(&a->ledger) <= a->budget.compact)
 		return 0;
 	breaker_wanted(&a->breaker, a->conversation.round);
 	tell_open(a);

@@ -19,6 +19,8 @@
  * by itself: it goes with what comes next, at the latest when this process waits (poll_once). */
 static void send_event(struct channel *ch, const char *name, const struct buf *body)
 {
+	if (!ch)
+		return; /* nobody listens */
 	channel_hold(ch, true);
 	channel_sendf(ch, FRAME_EVENT, body->data, body->len, "\"name\":\"%s\"", name);
 	channel_hold(ch, false);

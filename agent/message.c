@@ -25,6 +25,8 @@ static const char *const origin_names[] = {
 	[ORIGIN_TOOL] = "tool",
 	[ORIGIN_NUDGE] = "nudge",
 	[ORIGIN_SUMMARY] = "summary",
+	[ORIGIN_ATTACHMENT] = "attachment",
+	[ORIGIN_MEMORY] = "memory",
 	[ORIGIN_EVALUATOR] = "evaluator",
 };
 

@@ -19,11 +19,10 @@
 
 #include "agent/ask.h"
 #include "agent/calls.h"
-#include "agent/compact.h"
-#include "agent/context/rungs.h"
 #include "agent/events.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
+#include "agent/room.h"
 #include "base/memory.h"
 
 #define BLANK_MAX  2 /* nudges before it is a failure */
@@ -271,39 +270,12 @@ static int take_answer(struct agent *a, struct ask_result *r, struct err *err)
 	return take_content(a, r, err);
 }
 
-/* The ladder before a request: what costs nothing, then a summary. First of all, so that one large result
- * does not force an end that room would avert. */
-static int make_room(struct agent *a, struct err *err)
-{
-	struct rung_input in = {
-		.view = &a->view,
-		.conversation = &a->conversation,
-		.model = a->settings->model,
-		.rounds_left = a->settings->max_rounds - a->conversation.round,
-		.ledger = &a->ledger,
-		.budget = &a->budget,
-		.offload = &a->offload,
-	};
-	int64_t before = ledger_used(&a->ledger), freed = 0;
-
-	if (a->forced || !a->settings->compact_auto || waiter_report_wanted(a->waiter, NULL))
-		return 0;
-	view_sync(&a->view, &a->conversation);
-	if (rungs_run(RUNG_REQUEST, &in, a->budget.compact, &freed, err) < 0)
-		return -1;
-	if (freed) {
-		a->validator = (struct validator){.n = 0}; /* what passed was another list (I2) */
-		event_cleared(a->channel, before, ledger_used(&a->ledger));
-	}
-	return compact_if_needed(a, err);
-}
-
 static int one_round(struct agent *a, struct err *err)
 {
 	struct ask_result r = {.ttft_ms = -1};
 	int rc;
 
-	if (make_room(a, err) < 0)
+	if (room_make(a, err) < 0)
 		return -1;
 	check_limits(a);
 	rc = check_forced(a, err);

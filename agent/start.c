@@ -96,16 +96,6 @@ static const struct field fields[] = {
 	{"limits", "checkpoint_ms", FIELD_I64, FIELD_OPTIONAL, AT(checkpoint_ms), .max = INT64_MAX},
 	{"limits", "report_tokens", FIELD_I64, FIELD_OPTIONAL, AT(report_tokens), .min = 100,
 	 .max = 1000000, .dflt = 2000},
-	{"context", "compact_buffer", FIELD_I64, FIELD_OPTIONAL, AT(compact_buffer), .min = 0,
-	 .max = 100000000, .dflt = 13000},
-	{"context", "user_message_bytes", FIELD_I64, FIELD_OPTIONAL, AT(user_message_bytes),
-	 .min = 1000, .max = CHARS_MAX, .dflt = 50000},
-	{"context", "cache_1h", FIELD_FLAG, FIELD_OPTIONAL, AT(cache_1h)},
-	{"context", "compact", FIELD_FLAG, FIELD_OPTIONAL, AT(compact_auto)},
-	{"context", "compact_pct", FIELD_I64, FIELD_OPTIONAL, AT(compact_pct), .min = 0, .max = 100,
-	 .dflt = 0},
-	{"context", "working_ceiling", FIELD_I64, FIELD_OPTIONAL, AT(working_ceiling), .min = 0,
-	 .max = 100000000, .dflt = 0},
 	{"context", "calibration", FIELD_OBJECT, FIELD_OPTIONAL, AT(calibration)},
 };
 
@@ -206,11 +196,10 @@ static void field_default(const struct field *f, void *place)
 		*(const char ***)place = mem_alloc(sizeof(char *));
 }
 
-static int field_read(const struct field *f, struct agent_settings *s, struct err *err)
+static int field_read(const struct field *f, struct json_object *doc, void *place, struct err *err)
 {
-	struct json_object *object = f->object ? json_obj(s->doc, f->object) : s->doc;
+	struct json_object *object = f->object ? json_obj(doc, f->object) : doc;
 	struct json_object *value = json_get(object, f->key);
-	void *place = (char *)s + f->offset;
 
 	if (!value) {
 		if (!(f->flags & FIELD_OPTIONAL))
@@ -294,11 +283,40 @@ static int read_model(struct agent_settings *s, struct err *err)
 	return 0;
 }
 
+/* The numbers of the context engine: every row of knobs.h is an optional member of `context`. */
+static int read_knobs(struct agent_settings *s, struct err *err)
+{
+	size_t n;
+	const struct knob *table = knob_table(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct knob *k = &table[i];
+		bool flag = k->kind == KNOB_FLAG;
+		bool value = k->dflt;
+		struct field f = {.object = "context",
+				  .key = k->name,
+				  .kind = flag ? FIELD_FLAG : FIELD_I64,
+				  .flags = FIELD_OPTIONAL,
+				  .min = k->min,
+				  .max = k->max,
+				  .dflt = k->dflt};
+		int64_t *place = (int64_t *)((char *)&s->knobs + k->offset);
+
+		if (field_read(&f, s->doc, flag ? (void *)&value : (void *)place, err) < 0)
+			return -1;
+		if (flag)
+			*place = value;
+	}
+	return 0;
+}
+
 static int settings_read(struct agent_settings *s, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (field_read(&fields[i], s, err) < 0)
+		if (field_read(&fields[i], s->doc, (char *)s + fields[i].offset, err) < 0)
 			return -1;
+	if (read_knobs(s, err) < 0)
+		return -1;
 	if (!s->brief)
 		s->brief = "";
 	/* A default above the maximum means that the maximum was forgotten. */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/context/knobs.h"
 #include "agent/message.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -46,8 +47,6 @@ struct agent_settings {
 	struct model *model;
 
 	const char *dir_generation, *dir_worktree, *dir_scratch, *dir_cache;
-	int64_t compact_pct; /* W4: the threshold as a share of effective; 0: by compact_buffer */
-	bool compact_auto; /* H5 at the threshold; false: the agent reports when its window is full */
 	const char *stderr_path; /* where this process's own messages go; NULL: as inherited */
 	const char *dir_git;	 /* NULL: no git */
 	const char *git_file, *head_ref;
@@ -59,11 +58,8 @@ struct agent_settings {
 	int64_t shell_timeout_ms, shell_timeout_max_ms;
 	int64_t result_chars, shell_chars, grep_chars, results_total_chars; /* T1, T2 */
 	int64_t report_tokens;						    /* A4 */
-	int64_t checkpoint_ms;	    /* least time between two checkpoints; 0: none */
-	int64_t compact_buffer;	    /* W3 */
-	int64_t user_message_bytes; /* a longer one is shown as head and tail (I6) */
-	bool cache_1h; /* H17: the part of a request that never changes lives for an hour */
-	int64_t working_ceiling;	 /* W14; 0: by the model */
+	int64_t checkpoint_ms; /* least time between two checkpoints; 0: none */
+	struct context_knobs knobs;
 	struct json_object *calibration; /* W6: rates that earlier runs learned; NULL if none */
 };
 

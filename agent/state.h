@@ -26,6 +26,7 @@
 #include "agent/start.h"
 #include "agent/toolbox.h"
 #include "agent/transcript.h"
+#include "agent/transport.h"
 #include "agent/validate.h"
 #include "agent/waiter.h"
 
@@ -48,12 +49,11 @@ struct outcome {
 /* Why the model may only report now. */
 enum forced { FORCED_NOT, FORCED_PARENT, FORCED_ROUNDS, FORCED_WINDOW };
 
-struct attempt;
-
 struct agent {
 	struct agent_settings *settings;
 	struct waiter *waiter;
 	struct channel *channel;
+	struct transport transport; /* of model calls */
 	struct toolbox toolbox;
 	char *system;
 	struct model_client *client;
@@ -69,8 +69,7 @@ struct agent {
 	struct repeats repeats;
 	struct record record;
 	struct checkpoints checkpoints;
-	struct buf body;	 /* of the present request */
-	struct attempt *attempt; /* of a call that a stop left open: ask_release */
+	struct buf body; /* of the present request */
 
 	enum forced forced;
 	char forced_why[256];
@@ -78,6 +77,7 @@ struct agent {
 	int blank, cut, paused; /* such answers in a row */
 	int64_t proved_epoch;	/* of the view: the user's constraints were found in its request */
 	int overflows;		/* requests in a row that the server found too long */
+	bool tried_500;		/* room was made because of server errors; until an answer comes */
 	int wrong_reports;
 	bool reported;	     /* the parent has a report on record */
 	bool told_to_report; /* an answer without calls was answered by the nudge */
@@ -85,6 +85,12 @@ struct agent {
 	bool warned;	     /* W2's warning was sent */
 	struct outcome outcome;
 };
+
+/* All parts from a->settings; a->waiter, a->channel (NULL: news goes nowhere) and a->transport are the caller's.
+ * Everything that can fail before the first request fails here: a wrong start costs no money. The caller
+ * releases, also after a failure. */
+int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct err *err);
+void agent_release(struct agent *a);
 
 /* Sets the outcome, unless there is one, and returns 1. */
 int agent_end(struct agent *a, enum outcome_status status, enum call_class class, const char *fmt,

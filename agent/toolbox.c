@@ -54,11 +54,9 @@ static int add_entry(struct toolbox *box, const struct tool *tool, struct err *e
 
 /* The table's order and not the role's: all roles with the same tools then share one cached prefix.
  */
-int toolbox_init(struct toolbox *box, const struct agent_settings *settings, struct err *err)
+int toolbox_init(struct toolbox *box, const struct agent_settings *settings,
+		 const struct tool *table, size_t count, struct err *err)
 {
-	size_t count = 0;
-	const struct tool *table = tool_table(&count);
-
 	*box = (struct toolbox){.agent = settings};
 	box->entries = mem_alloc((count + 1) * sizeof(*box->entries));
 	box->specs = mem_alloc((count + 1) * sizeof(*box->specs));
@@ -145,7 +143,7 @@ int toolbox_open(struct toolbox *box, struct waiter *waiter, struct err *err)
 	};
 	struct tool_context *context;
 
-	if (box->context)
+	if (box->context || box->needs_nothing)
 		return 0;
 	if (wait_worktree(box, waiter, err) < 0)
 		return -1;

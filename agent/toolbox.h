@@ -28,10 +28,13 @@ struct toolbox {
 	char *report_schema;
 	char *results_dir;
 	struct tool_context *context; /* NULL before the first call */
+	bool needs_nothing;	      /* its tools work without a context: nothing is opened */
 	struct buf unknown;	      /* names of the role that no tool has: for a warning */
 };
 
-int toolbox_init(struct toolbox *box, const struct agent_settings *settings, struct err *err);
+/* Picks from `table` (tool_table in a real agent) what the role wants. */
+int toolbox_init(struct toolbox *box, const struct agent_settings *settings,
+		 const struct tool *table, size_t n_table, struct err *err);
 /* Ends all jobs. */
 void toolbox_release(struct toolbox *box);
 

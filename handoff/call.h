@@ -107,8 +107,9 @@ struct call_events {
 	/* Bytes of the answer; consumed at once (credit goes back by itself). -1 with err set
 	 * cancels. */
 	int (*on_data)(void *arg, const char *bytes, size_t n, struct err *err);
-	/* What came is void. */
-	void (*on_again)(void *arg, int attempt, const char *reason, int64_t until_wall_ms);
+	/* What came is void. status: of the attempt that failed, 0 if it had none. */
+	void (*on_again)(void *arg, int attempt, int status, const char *reason,
+			 int64_t until_wall_ms);
 	void (*on_waiting)(void *arg, const char *reason, int64_t until_wall_ms);
 	/* The call is over; the caller object is freed after it returns. Called exactly once for
 	 * each call that call_cancel did not end. When on_data cancelled, message is its error. */

@@ -254,6 +254,7 @@ static void on_again(struct call *call, const struct frame *frame)
 	call->state = CALL_QUEUED;
 	call->events.on_again(
 		call->arg, (int)MIN(json_i64(frame->header, "attempt", 0), (int64_t)INT32_MAX),
+		(int)MIN(json_i64(frame->header, "status", 0), (int64_t)999),
 		json_str(frame->header, "reason", ""), json_i64(frame->header, "until", 0));
 }
 

@@ -1,7 +1,7 @@
 /*
  * clear.c - which results go, and whether it pays.
  *
- * The newest five stay, wherever they are. Subagent reports, notes and MCP results are not on the list:
+ * The newest stay (knob clear_keep), wherever they are. Subagent reports, notes and MCP results are not on the list:
  * nobody can get them again. A result that was cleared is small, so it is never found a second time.
  */
 #include "agent/context/clear.h"
@@ -9,9 +9,6 @@
 #include "agent/context/epoch.h"
 #include "base/memory.h"
 
-#define KEEP	       5  /* newest results */
-#define SHARE	       40 /* per cent of effective that clearable results must take */
-#define LEAST_GAIN     10
 #define ROUNDS_TO_COME 20 /* at most that many are counted on */
 #define SMALL	       60 /* tokens: a result of this size gains nothing */
 
@@ -46,7 +43,7 @@ struct plan {
 };
 
 /* From the newest to the oldest. */
-static struct plan make_plan(const struct view *view, const struct ledger *ledger)
+static struct plan make_plan(const struct view *view, const struct ledger *ledger, size_t stay)
 {
 	struct plan plan = {.first = view->n};
 
@@ -58,7 +55,7 @@ static struct plan make_plan(const struct view *view, const struct ledger *ledge
 				continue;
 			int64_t tokens = tokens_of(ledger, &m->blocks[k]);
 			plan.total += tokens;
-			if (plan.keep < KEEP) {
+			if (plan.keep < stay) {
 				plan.keep++;
 			} else if (tokens > SMALL) {
 				plan.gain += tokens - SMALL / 2;
@@ -93,11 +90,12 @@ bool clear_wanted(const struct rung_input *in)
 	struct plan plan;
 
 	/* The walk over the view is for windows that can be near the share at all. */
-	if (in->ledger->category[LEDGER_RESULTS] * 100 <= in->budget->effective * SHARE)
+	if (in->ledger->category[LEDGER_RESULTS] * 100 <=
+	    in->budget->effective * in->knobs->clear_share)
 		return false;
-	plan = make_plan(in->view, in->ledger);
-	return plan.total * 100 > in->budget->effective * SHARE &&
-	       plan.gain * 100 >= in->budget->effective * LEAST_GAIN && pays(in, &plan);
+	plan = make_plan(in->view, in->ledger, (size_t)in->knobs->clear_keep);
+	return plan.total * 100 > in->budget->effective * in->knobs->clear_share &&
+	       plan.gain * 100 >= in->budget->effective * in->knobs->clear_gain && pays(in, &plan);
 }
 
 /* A copy of the message in which results that are not among the newest are a line. */
@@ -132,7 +130,7 @@ static struct message *cleared(const struct message *m, const struct ledger *led
 int clear_run(struct rung_input *in, int64_t *ret_freed, struct err *err)
 {
 	struct view *view = in->view;
-	size_t keep = KEEP, first = view->n;
+	size_t keep = (size_t)in->knobs->clear_keep, first = view->n;
 	int64_t freed = 0;
 
 	for (size_t i = view->n; i-- > 0;) {

@@ -11,6 +11,7 @@
 
 #include "agent/context/arrival.h"
 #include "agent/context/budget.h"
+#include "agent/context/knobs.h"
 #include "agent/context/offload.h"
 #include "agent/context/view.h"
 #include "agent/ledger.h"
@@ -22,6 +23,7 @@ struct rung_input {
 	struct view *view;
 	struct conversation *conversation; /* RUNG_REQUEST: for uids of what a rung makes */
 	const struct model *model;
+	const struct context_knobs *knobs;
 	int64_t rounds_left;
 	struct ledger *ledger;
 	const struct window_budget *budget;

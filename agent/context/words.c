@@ -295,7 +295,9 @@ static bool speaker_of(const struct block *b, enum speaker_kind *ret)
 	case ORIGIN_ENVIRONMENT:
 	case ORIGIN_TOOL:
 	case ORIGIN_NUDGE:
-	case ORIGIN_SUMMARY: break;
+	case ORIGIN_SUMMARY:
+	case ORIGIN_ATTACHMENT:
+	case ORIGIN_MEMORY: break;
 	}
 	return false;
 }

@@ -310,6 +310,15 @@ size_t tool_context_running_jobs(const struct tool_context *ctx)
 	return count;
 }
 
+void tool_context_list_jobs(const struct tool_context *ctx, struct buf *out)
+{
+	for (const struct job *job = ctx->jobs; job; job = job->next) {
+		if (job->running && job->id[0])
+			buf_addf(out, "- %s: %s; output: %s\n", job->id, job->command,
+				 job_where(job));
+	}
+}
+
 bool tool_context_next_end(struct tool_context *ctx, struct job_end *ret)
 {
 	jobs_collect(ctx);

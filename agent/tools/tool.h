@@ -105,6 +105,8 @@ struct job_end {
 /* The next end of a background job that was not told yet; false: none. Each is told once. */
 bool tool_context_next_end(struct tool_context *ctx, struct job_end *ret);
 size_t tool_context_running_jobs(const struct tool_context *ctx);
+/* Appends a line for each background job that runs. */
+void tool_context_list_jobs(const struct tool_context *ctx, struct buf *out);
 
 /* Names of files that write and edit touched (I7), for checkpoints: borrowed list. */
 const char *const *tool_context_touched(const struct tool_context *ctx, size_t *ret_count);

@@ -206,7 +206,8 @@ static void w4_off(void **state)
 	};
 	struct fake_parent p = {.pid = 0};
 
-	RUN(&p, script, "{\"model\":{\"window\":60000,\"max_output\":2000}}");
+	RUN(&p, script,
+	    "{\"model\":{\"window\":60000,\"max_output\":2000},\"context\":{\"compact\":false}}");
 	assert_string_equal(p.result, "done");
 	fake_expect(&p, 5, "OLD-1");
 	assert_false(fake_event_seen(&p, "compact", ""));

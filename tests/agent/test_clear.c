@@ -12,6 +12,7 @@ struct rig {
 	struct ledger ledger;
 	struct window_budget budget;
 	struct model model;
+	struct context_knobs knobs;
 	struct rung_input in;
 };
 
@@ -60,9 +61,11 @@ static void start(struct rig *r, int rounds, const char *tool)
 	for (int i = 0; i < rounds; i++)
 		add_round(r, tool, 2000);
 	view_sync(&r->view, &r->c);
+	knobs_init(&r->knobs);
 	r->in = (struct rung_input){.view = &r->view,
 				    .conversation = &r->c,
 				    .model = &r->model,
+				    .knobs = &r->knobs,
 				    .rounds_left = 50,
 				    .ledger = &r->ledger,
 				    .budget = &r->budget};

@@ -272,13 +272,16 @@ static void h0_is_the_first_rung(void **state)
 	size_t n = 0;
 	const struct rung *rungs = rung_table(&n);
 	struct arrival a;
+	struct context_knobs knobs;
 	struct rung_input in = {.ledger = &ledger,
+				.knobs = &knobs,
 				.budget = &budget,
 				.offload = &offload,
 				.arriving = &a,
 				.n_arriving = 1};
 	int64_t freed = 0;
 
+	knobs_init(&knobs);
 	assert_true(n >= 1);
 	assert_string_equal(rungs[0].name, "offload");
 	fill(&a, "glob", 3000);

@@ -108,7 +108,7 @@ static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
 	return n == 3 ? err_set(err, ERR_INVALID, "three bytes") : 0;
 }
 
-static void on_again(void *arg, int attempt, const char *reason, int64_t until)
+static void on_again(void *arg, int attempt, int status, const char *reason, int64_t until)
 {
 }
 

@@ -37,7 +37,7 @@ static int on_data(void *arg, const char *bytes, size_t n, struct err *err)
 	return 0;
 }
 
-static void on_again(void *arg, int attempt, const char *reason, int64_t until)
+static void on_again(void *arg, int attempt, int status, const char *reason, int64_t until)
 {
 	struct rig_call *call = arg;
 	call->agains++;

@@ -1,0 +1,106 @@
+/*
+ * knobs.h - every number of the context engine that a configuration, a role or the environment may set.
+ *
+ * One row a knob: KNOB(field, "name", KIND, min, max, default, "help")
+ *   field   in struct context_knobs, an int64_t (a flag: 0 or 1)
+ *   name    in the start document's `context` object, in a role's `context:` mapping
+ *   KIND    TOKENS, BYTES, COUNT, ROUNDS, PERCENT, FLAG; a flag is true or false in JSON and YAML
+ *   default what spec.md says; 0 means "by rule" where the help says so
+ *
+ * The start document's parser, the role's parser and the documentation read this table. Thresholds made
+ * from these numbers and the model's window are in budget.h: nobody computes one a second time.
+ */
+#ifndef BATON_AGENT_CONTEXT_KNOBS_H
+#define BATON_AGENT_CONTEXT_KNOBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONTEXT_KNOBS(KNOB)                                                                        \
+	/* The window (W1 to W4, W8, W12 to W14). */                                               \
+	KNOB(working_ceiling, "working_ceiling", TOKENS, 0, 100000000, 0,                          \
+	     "use no more of the window; 0: 400,000, and no dearer price tier")                    \
+	KNOB(summary_reserve, "summary_reserve", TOKENS, 1000, 1000000, 20000,                     \
+	     "kept free for the summary of a compaction, and the cap of its output")               \
+	KNOB(compact_buffer, "compact_buffer", TOKENS, 0, 100000000, 13000,                        \
+	     "kept free below the usable window before older rounds are summarised")               \
+	KNOB(compact_pct, "compact_pct", PERCENT, 0, 100, 0,                                       \
+	     "share of the usable window at which that happens instead; 0: by the buffer")         \
+	KNOB(blocking_limit, "blocking_limit", TOKENS, 0, 100000000, 0,                            \
+	     "no larger request is sent; 0: 3,000 below the usable window")                        \
+	KNOB(compact_auto, "compact", FLAG, 0, 1, 1,                                               \
+	     "summarise when the threshold is reached; else only when asked to")                   \
+	KNOB(compact_any, "compact_any", FLAG, 0, 1, 1, "false: no compaction of any kind")        \
+	KNOB(max_compactions, "max_compactions", COUNT, 0, 1000, 6,                                \
+	     "compactions of one generation before a reset is wanted; 0: no limit")                \
+	KNOB(budget_notes, "budget_notes", FLAG, 0, 1, 0,                                          \
+	     "tell the model when 25, 50 and 75 % of its window are used")                         \
+	KNOB(cache_1h, "cache_1h", FLAG, 0, 1, 0,                                                  \
+	     "the provider keeps tools and system prompt for an hour")                             \
+	/* Arrival and clearing (T1 to T9). */                                                     \
+	KNOB(user_message_bytes, "user_message_bytes", BYTES, 1000, 64 << 20, 50000,               \
+	     "a longer message to an agent is shown to it as head and tail")                       \
+	KNOB(clear_share, "clear_share", PERCENT, 1, 100, 40,                                      \
+	     "old results are cleared when such results take so much of the window")               \
+	KNOB(clear_gain, "clear_gain", PERCENT, 0, 100, 10,                                        \
+	     "and when at least so much of the window is gained")                                  \
+	KNOB(clear_keep, "clear_keep", COUNT, 0, 1000, 5, "newest results that are never cleared") \
+	KNOB(clear_idle, "clear_idle", FLAG, 0, 1, 0,                                              \
+	     "clear old results when the provider's cache has lapsed anyway")                      \
+	KNOB(snip, "snip", FLAG, 0, 1, 1, "remove rounds whose reads were superseded")             \
+	KNOB(decay, "decay", FLAG, 0, 1, 0, "shorten results by their age in rounds")              \
+	KNOB(provider_edits, "provider_edits", FLAG, 0, 1, 0,                                      \
+	     "let the provider clear old results where it offers that")                            \
+	/* History (H3 to H10, H22). */                                                            \
+	KNOB(collapse, "collapse", FLAG, 0, 1, 1,                                                  \
+	     "show finished rounds as a snapshot made by rule before a summary is asked for")      \
+	KNOB(collapse_pct, "collapse_pct", PERCENT, 10, 100, 90,                                   \
+	     "share of the usable window at which that happens")                                   \
+	KNOB(notes, "notes", FLAG, 0, 1, 1,                                                        \
+	     "keep notes of the session in the background, to compact without a summary")          \
+	KNOB(notes_first, "notes_first", TOKENS, 1000, 10000000, 10000, "first notes at")          \
+	KNOB(notes_next, "notes_next", TOKENS, 500, 10000000, 5000,                                \
+	     "further notes when so many tokens have come")                                        \
+	KNOB(notes_section, "notes_section", TOKENS, 100, 100000, 2000,                            \
+	     "soft size of a section of the notes")                                                \
+	KNOB(notes_total, "notes_total", TOKENS, 500, 1000000, 12000, "size of all notes")         \
+	KNOB(tail_messages, "tail_messages", COUNT, 1, 1000, 6,                                    \
+	     "newest messages that a compaction keeps as they are")                                \
+	KNOB(compact_tries, "compact_tries", COUNT, 1, 10, 2, "tries of a summary")                \
+	KNOB(compact_review, "compact_review", FLAG, 0, 1, 0,                                      \
+	     "wait for a person to look at what a compaction keeps")                               \
+	KNOB(proactive_pct, "proactive_pct", PERCENT, 0, 100, 0,                                   \
+	     "compact at the next natural break above this share; 0: never")                       \
+	KNOB(reminder_pct, "reminder_pct", PERCENT, 0, 100, 40,                                    \
+	     "an event says that this share is used; 0: never")                                    \
+	/* What comes back (H13, H18). */                                                          \
+	KNOB(rehydrate_files, "rehydrate_files", COUNT, 0, 100, 5,                                 \
+	     "files that are read again after a compaction")                                       \
+	KNOB(rehydrate_file, "rehydrate_file", TOKENS, 100, 1000000, 5000, "of each so much")      \
+	KNOB(rehydrate_total, "rehydrate_total", TOKENS, 0, 10000000, 50000,                       \
+	     "of all that comes back so much")                                                     \
+	KNOB(memory_soft, "memory_soft", TOKENS, 50, 100000, 500,                                  \
+	     "the working memory's size from which it is asked to be shorter")                     \
+	KNOB(memory_hard, "memory_hard", TOKENS, 100, 1000000, 2000,                               \
+	     "the working memory's size that is refused")
+
+struct context_knobs {
+#define KNOB_FIELD(field, name, kind, min, max, dflt, help) int64_t field;
+	CONTEXT_KNOBS(KNOB_FIELD)
+#undef KNOB_FIELD
+};
+
+enum knob_kind { KNOB_TOKENS, KNOB_BYTES, KNOB_COUNT, KNOB_ROUNDS, KNOB_PERCENT, KNOB_FLAG };
+
+struct knob {
+	const char *name;
+	enum knob_kind kind;
+	int64_t min, max, dflt;
+	const char *help;
+	size_t offset; /* of the int64_t in struct context_knobs */
+};
+
+const struct knob *knob_table(size_t *ret_count);
+void knobs_init(struct context_knobs *knobs); /* all at their defaults */
+
+#endif
