@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/context/knobs.h"
 #include "agent/message.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/model_table.h"
+#include "handoff/knobs.h"
 
 struct start_instructions {
 	const char *origin; /* "user" or "project" */

@@ -11,10 +11,10 @@
 
 #include "agent/context/arrival.h"
 #include "agent/context/budget.h"
-#include "agent/context/knobs.h"
 #include "agent/context/offload.h"
 #include "agent/context/view.h"
 #include "agent/ledger.h"
+#include "handoff/knobs.h"
 
 enum rung_time { RUNG_ARRIVAL, RUNG_REQUEST };
 enum rung_cost { RUNG_FREE, RUNG_MODEL_CALL }; /* what it needs */

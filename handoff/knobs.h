@@ -7,11 +7,12 @@
  *   KIND    TOKENS, BYTES, COUNT, ROUNDS, PERCENT, FLAG; a flag is true or false in JSON and YAML
  *   default what spec.md says; 0 means "by rule" where the help says so
  *
- * The start document's parser, the role's parser and the documentation read this table. Thresholds made
- * from these numbers and the model's window are in budget.h: nobody computes one a second time.
+ * The parent reads them from its layers, a role's front matter and the environment, and sends all of them
+ * in the start document; the agent's parser and the documentation read the same table. Thresholds made from
+ * these numbers and the model's window are in agent/context/budget.h: nobody computes one a second time.
  */
-#ifndef BATON_AGENT_CONTEXT_KNOBS_H
-#define BATON_AGENT_CONTEXT_KNOBS_H
+#ifndef BATON_HANDOFF_KNOBS_H
+#define BATON_HANDOFF_KNOBS_H
 
 #include <stddef.h>
 #include <stdint.h>

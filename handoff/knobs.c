@@ -1,7 +1,7 @@
 /*
  * knobs.c - the table of knobs.h as data.
  */
-#include "agent/context/knobs.h"
+#include "handoff/knobs.h"
 
 #include "base/memory.h"
 
