@@ -56,7 +56,7 @@ static int check_fixed_part(struct agent *a)
 	}
 	instructions = estimate_tokens(&a->ledger.estimator, &counts);
 	fixed = a->ledger.category[LEDGER_SYSTEM] + a->ledger.category[LEDGER_TOOLS] + instructions;
-	if (fixed <= a->budget.effective / 2)
+	if (fixed <= a->budget.fixed)
 		return 0;
 	return agent_end(a, OUTCOME_FAILED, CALL_OVERFLOW,
 			 "system prompt (%" PRId64 "), tools (%" PRId64

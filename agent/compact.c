@@ -30,7 +30,6 @@
 #define TAIL_SHARE    4	 /* the tail takes a quarter of the threshold, if more rounds fit */
 #define LEAST_FREED   10 /* per cent (X3) */
 #define BYTES_A_TOKEN 8
-#define ATTACH_SHARE  28 /* per cent of effective (W2) */
 
 const char *compact_trigger_name(enum compact_trigger trigger)
 {
@@ -260,8 +259,7 @@ static int make_head(const struct job *job, struct message **ret, struct err *er
 		.summary = buf_str(&job->summary),
 		.summary_len = job->summary.len,
 		.tail = job->tail,
-		.room = MIN(a->settings->knobs.rehydrate_total,
-			    a->budget.effective * ATTACH_SHARE / 100),
+		.room = a->budget.rehydrate,
 	};
 	if (attach_all(a, &in, head, err) < 0) {
 		message_free(head);

@@ -40,7 +40,6 @@ struct field {
 
 #define AT(member)  .offset = offsetof(struct agent_settings, member)
 #define TIME_MAX_MS (7LL * 24 * 3600 * 1000)
-#define CHARS_MAX   (64LL << 20)
 
 static const struct field fields[] = {
 	{NULL, "run", FIELD_STR, FIELD_FILLED, AT(run)},
@@ -85,14 +84,6 @@ static const struct field fields[] = {
 	 .max = TIME_MAX_MS, .dflt = 120000},
 	{"limits", "shell_timeout_max_ms", FIELD_I64, FIELD_OPTIONAL, AT(shell_timeout_max_ms),
 	 .min = 1, .max = TIME_MAX_MS, .dflt = 600000},
-	{"limits", "result_chars", FIELD_I64, FIELD_OPTIONAL, AT(result_chars), .min = 500,
-	 .max = CHARS_MAX, .dflt = 50000},
-	{"limits", "shell_chars", FIELD_I64, FIELD_OPTIONAL, AT(shell_chars), .min = 500,
-	 .max = CHARS_MAX, .dflt = 30000},
-	{"limits", "grep_chars", FIELD_I64, FIELD_OPTIONAL, AT(grep_chars), .min = 500,
-	 .max = CHARS_MAX, .dflt = 20000},
-	{"limits", "results_total_chars", FIELD_I64, FIELD_OPTIONAL, AT(results_total_chars),
-	 .min = 500, .max = CHARS_MAX, .dflt = 200000},
 	{"limits", "checkpoint_ms", FIELD_I64, FIELD_OPTIONAL, AT(checkpoint_ms), .max = INT64_MAX},
 	{"limits", "report_tokens", FIELD_I64, FIELD_OPTIONAL, AT(report_tokens), .min = 100,
 	 .max = 1000000, .dflt = 2000},

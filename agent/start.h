@@ -56,8 +56,7 @@ struct agent_settings {
 	const char **read_paths, **pass_env; /* NULL-terminated */
 
 	int64_t shell_timeout_ms, shell_timeout_max_ms;
-	int64_t result_chars, shell_chars, grep_chars, results_total_chars; /* T1, T2 */
-	int64_t report_tokens;						    /* A4 */
+	int64_t report_tokens; /* A4 */
 	int64_t checkpoint_ms; /* least time between two checkpoints; 0: none */
 	struct context_knobs knobs;
 	struct json_object *calibration; /* W6: rates that earlier runs learned; NULL if none */

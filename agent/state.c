@@ -36,11 +36,9 @@ int agent_set_budget(struct agent *a, struct err *err)
 {
 	const struct agent_settings *s = a->settings;
 
-	if (budget_init(&a->budget, s->model, s->knobs.compact_buffer, s->knobs.working_ceiling,
-			err) < 0)
+	if (budget_init(&a->budget, s->model, &s->knobs, err) < 0)
 		return -1;
-	budget_compact_at(&a->budget, s->knobs.compact_pct);
-	user_words_resize(&a->words, a->budget.effective);
+	user_words_resize(&a->words, a->budget.words);
 	return 0;
 }
 
@@ -106,7 +104,7 @@ static int make_words(struct agent *a, struct err *err)
 		.dir_generation = a->settings->dir_generation,
 		.generation = a->settings->generation,
 		.whole_bytes = a->settings->knobs.user_message_bytes,
-		.effective = a->budget.effective,
+		.room = a->budget.words,
 	};
 
 	return user_words_init(&a->words, &settings, err);

@@ -4,7 +4,8 @@
  * One row a knob: KNOB(field, "name", KIND, min, max, default, "help")
  *   field   in struct context_knobs, an int64_t (a flag: 0 or 1)
  *   name    in the start document's `context` object, in a role's `context:` mapping
- *   KIND    TOKENS, BYTES, COUNT, ROUNDS, PERCENT, FLAG; a flag is true or false in JSON and YAML
+ *   KIND    TOKENS, BYTES, CHARS, COUNT, ROUNDS, PERCENT, FLAG (true or false in JSON and YAML), LEARNED
+ *           (tokens; in configuration and roles also `auto`, which the parent replaces by a number)
  *   default what spec.md says; 0 means "by rule" where the help says so
  *
  * The parent reads them from its layers, a role's front matter and the environment, and sends all of them
@@ -23,7 +24,7 @@
 	     "use no more of the window; 0: 400,000, and no dearer price tier")                    \
 	KNOB(summary_reserve, "summary_reserve", TOKENS, 1000, 1000000, 20000,                     \
 	     "kept free for the summary of a compaction, and the cap of its output")               \
-	KNOB(compact_buffer, "compact_buffer", TOKENS, 0, 100000000, 13000,                        \
+	KNOB(compact_buffer, "compact_buffer", LEARNED, 0, 100000000, 13000,                       \
 	     "kept free below the usable window before older rounds are summarised")               \
 	KNOB(compact_pct, "compact_pct", PERCENT, 0, 100, 0,                                       \
 	     "share of the usable window at which that happens instead; 0: by the buffer")         \
@@ -39,6 +40,12 @@
 	KNOB(cache_1h, "cache_1h", FLAG, 0, 1, 0,                                                  \
 	     "the provider keeps tools and system prompt for an hour")                             \
 	/* Arrival and clearing (T1 to T9). */                                                     \
+	KNOB(result_chars, "result_chars", CHARS, 500, 64 << 20, 50000,                            \
+	     "a longer tool result goes to a file and is shown as head and tail")                  \
+	KNOB(shell_chars, "shell_chars", CHARS, 500, 64 << 20, 30000, "the same for the shell")    \
+	KNOB(grep_chars, "grep_chars", CHARS, 500, 64 << 20, 20000, "the same for grep")           \
+	KNOB(results_total_chars, "results_total_chars", CHARS, 500, 64 << 20, 200000,             \
+	     "all results of a round in the window")                                               \
 	KNOB(user_message_bytes, "user_message_bytes", BYTES, 1000, 64 << 20, 50000,               \
 	     "a longer message to an agent is shown to it as head and tail")                       \
 	KNOB(clear_share, "clear_share", PERCENT, 1, 100, 40,                                      \
@@ -91,7 +98,16 @@ struct context_knobs {
 #undef KNOB_FIELD
 };
 
-enum knob_kind { KNOB_TOKENS, KNOB_BYTES, KNOB_COUNT, KNOB_ROUNDS, KNOB_PERCENT, KNOB_FLAG };
+enum knob_kind {
+	KNOB_TOKENS,
+	KNOB_BYTES,
+	KNOB_CHARS,
+	KNOB_COUNT,
+	KNOB_ROUNDS,
+	KNOB_PERCENT,
+	KNOB_FLAG,
+	KNOB_LEARNED
+};
 
 struct knob {
 	const char *name;

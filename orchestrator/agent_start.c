@@ -276,10 +276,6 @@ static struct json_object *document_limits(const struct agent_record *agent)
 
 	json_set_i64(doc, "shell_timeout_ms", shell);
 	json_set_i64(doc, "shell_timeout_max_ms", MAX(shell, 600000));
-	json_set_i64(doc, "result_chars", 50000);
-	json_set_i64(doc, "shell_chars", 30000);
-	json_set_i64(doc, "grep_chars", 20000);
-	json_set_i64(doc, "results_total_chars", 200000);
 	json_set_i64(doc, "checkpoint_ms", settings_i64(agent->run->settings, OPT_CHECKPOINT));
 	/* A4 bounds what another agent has to read; a review is read by this program, whole. */
 	json_set_i64(doc, "report_tokens", agent->view ? 200000 : 2000);

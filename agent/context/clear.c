@@ -90,12 +90,11 @@ bool clear_wanted(const struct rung_input *in)
 	struct plan plan;
 
 	/* The walk over the view is for windows that can be near the share at all. */
-	if (in->ledger->category[LEDGER_RESULTS] * 100 <=
-	    in->budget->effective * in->knobs->clear_share)
+	if (in->ledger->category[LEDGER_RESULTS] <= in->budget->clear_at)
 		return false;
 	plan = make_plan(in->view, in->ledger, (size_t)in->knobs->clear_keep);
-	return plan.total * 100 > in->budget->effective * in->knobs->clear_share &&
-	       plan.gain * 100 >= in->budget->effective * in->knobs->clear_gain && pays(in, &plan);
+	return plan.total > in->budget->clear_at && plan.gain >= in->budget->clear_gain &&
+	       pays(in, &plan);
 }
 
 /* A copy of the message in which results that are not among the newest are a line. */

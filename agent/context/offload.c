@@ -20,22 +20,16 @@
 #define DEFAULT_LIMIT 50000
 #define PREVIEW_SHARE 4
 #define PREVIEW_MIN   400
-#define TOTAL_PERCENT 28 /* W2: T2 in small windows, of effective */
 #define FILE_TRIES    10000
 
 int offload_init(struct offload *offload, const struct agent_settings *settings,
 		 const struct window_budget *budget, struct err *err)
 {
-	int64_t small = budget->effective * TOTAL_PERCENT / 100 * BYTES_PER_TOKEN;
-
 	*offload = (struct offload){
 		.results_dir = file_join(settings->dir_generation, "results"),
 		.next_file = 1,
-		.result_chars = settings->result_chars,
-		.shell_chars = settings->shell_chars,
-		.grep_chars = settings->grep_chars,
-		.total_chars = MAX(MIN(settings->results_total_chars, small), PREVIEW_MIN),
-		.effective = budget->effective,
+		.knobs = &settings->knobs,
+		.budget = budget,
 	};
 	return file_mkdirs(offload->results_dir, 0700, err);
 }
@@ -46,18 +40,23 @@ void offload_release(struct offload *offload)
 	*offload = (struct offload){.results_dir = NULL};
 }
 
+static int64_t total_chars(const struct offload *o)
+{
+	return MAX(o->budget->results * BYTES_PER_TOKEN, PREVIEW_MIN);
+}
+
 /* The limit of T1: two tools have settings of their own, others bring theirs. */
 static int64_t limit_of(const struct offload *o, const struct tool *tool)
 {
-	int64_t limit = o->result_chars;
+	int64_t limit = o->knobs->result_chars;
 
 	if (tool && tool->result_limit && tool->result_limit < DEFAULT_LIMIT)
 		limit = MIN(limit, (int64_t)tool->result_limit);
 	if (tool && !strcmp(tool->name, "shell"))
-		limit = o->shell_chars;
+		limit = o->knobs->shell_chars;
 	if (tool && !strcmp(tool->name, "grep"))
-		limit = o->grep_chars;
-	return MIN(limit, o->total_chars);
+		limit = o->knobs->grep_chars;
+	return MIN(limit, total_chars(o));
 }
 
 /* T1: the read tool is spared, else a read of an offloaded file would be offloaded again. */
@@ -130,7 +129,7 @@ static void write_huge(const struct arrival *a, size_t budget, const char *where
 /* T10 is about the context, not about the tool: it holds for the read tool too. */
 static bool is_huge(const struct offload *o, const struct arrival *a)
 {
-	return (int64_t)(a->result.text.len / BYTES_PER_TOKEN) > o->effective;
+	return (int64_t)(a->result.text.len / BYTES_PER_TOKEN) > o->budget->effective;
 }
 
 /* Replaces what the model sees of a result by a preview of about `budget` bytes. */
@@ -182,7 +181,7 @@ static int64_t total_bytes(const struct arrival *list, size_t n)
 /* T2: the largest first, each only once. */
 static void admit_total(struct offload *o, struct arrival *list, size_t n)
 {
-	while (total_bytes(list, n) > o->total_chars) {
+	while (total_bytes(list, n) > total_chars(o)) {
 		struct arrival *largest = NULL;
 
 		for (size_t i = 0; i < n; i++) {

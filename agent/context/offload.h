@@ -13,11 +13,11 @@
 struct offload {
 	char *results_dir; /* the folder behind `results:` */
 	int64_t next_file;
-	int64_t result_chars, shell_chars, grep_chars, total_chars; /* T1, T2 */
-	int64_t effective;					    /* tokens, for T10 */
+	const struct context_knobs *knobs;  /* T1 */
+	const struct window_budget *budget; /* T2, T10 */
 };
 
-/* Makes the results folder (0700). */
+/* Makes the results folder (0700). Settings and budget are borrowed, and looked at anew each time. */
 int offload_init(struct offload *offload, const struct agent_settings *settings,
 		 const struct window_budget *budget, struct err *err);
 void offload_release(struct offload *offload);

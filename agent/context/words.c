@@ -22,7 +22,6 @@
 
 #define FILE_NAME      "words.jsonl"
 #define LINE_MAX_BYTES ((size_t)256 << 20)
-#define ROOM_SHARE     4
 #define CUT_SHARE      4 /* head and tail have this part of what a message may have */
 #define CUT_LEAST      800
 
@@ -244,9 +243,9 @@ int user_words_inherit(struct user_words *words, const char *path, struct err *e
 	return jsonl_read(path, 0, LINE_MAX_BYTES, on_inherited_record, words, &stats, err);
 }
 
-void user_words_resize(struct user_words *words, int64_t effective)
+void user_words_resize(struct user_words *words, int64_t room)
 {
-	words->room = effective / ROOM_SHARE;
+	words->room = room;
 }
 
 int user_words_init(struct user_words *words, const struct user_words_settings *settings,
@@ -260,7 +259,7 @@ int user_words_init(struct user_words *words, const struct user_words_settings *
 		.generation = settings->generation,
 		.whole_bytes = settings->whole_bytes,
 	};
-	user_words_resize(words, settings->effective);
+	user_words_resize(words, settings->room);
 	if (file_mkdirs(words->results_dir, 0700, err) < 0)
 		return -1;
 	if (file_exists(path) &&

@@ -58,7 +58,7 @@ struct user_words_settings {
 	const char *dir_generation;
 	int64_t generation;
 	int64_t whole_bytes;
-	int64_t effective; /* of the window, in tokens */
+	int64_t room; /* tokens, for all of them (budget.words) */
 };
 
 /* Opens DIR/words.jsonl and takes what is in it (after a crash of this generation); bad lines are
@@ -67,8 +67,8 @@ int user_words_init(struct user_words *words, const struct user_words_settings *
 		    struct err *err);
 void user_words_release(struct user_words *words); /* also of a zeroed struct */
 
-/* The window turned out to be another one: for messages and renderings from now on. */
-void user_words_resize(struct user_words *words, int64_t effective);
+/* The window turned out to be another one: for messages and renderings from now on. `room` in tokens. */
+void user_words_resize(struct user_words *words, int64_t room);
 
 /* Takes over the words.jsonl of an earlier generation: what this ledger does not have yet. */
 int user_words_inherit(struct user_words *words, const char *path, struct err *err);

@@ -55,13 +55,13 @@ static void start(struct rig *r, int rounds, const char *tool)
 	conversation_init(&r->c);
 	view_init(&r->view);
 	ledger_init(&r->ledger);
-	budget_init(&r->budget, &r->model, 13000, 0, NULL);
+	knobs_init(&r->knobs);
+	budget_init(&r->budget, &r->model, &r->knobs, NULL);
 	message_add_text(m, ORIGIN_USER, "go on", 5);
 	append(r, m);
 	for (int i = 0; i < rounds; i++)
 		add_round(r, tool, 2000);
 	view_sync(&r->view, &r->c);
-	knobs_init(&r->knobs);
 	r->in = (struct rung_input){.view = &r->view,
 				    .conversation = &r->c,
 				    .model = &r->model,

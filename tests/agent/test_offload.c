@@ -23,7 +23,7 @@ static int setup(void **state)
 	folder = fixture_folder();
 	settings = fixture_settings(folder, NULL);
 	ledger_init(&ledger);
-	assert_int_equal(budget_init(&budget, settings->model, 0, 0, NULL), 0);
+	assert_int_equal(budget_init(&budget, settings->model, &settings->knobs, NULL), 0);
 	assert_int_equal(offload_init(&offload, settings, &budget, NULL), 0);
 	return 0;
 }

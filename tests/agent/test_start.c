@@ -32,7 +32,7 @@ static void a_whole_document(void **state)
 	assert_string_equal(s->effort, "high");
 	assert_int_equal(s->task_origin, ORIGIN_USER);
 	assert_int_equal(s->model->window, 200000);
-	assert_int_equal(s->shell_chars, 30000); /* default */
+	assert_int_equal(s->knobs.shell_chars, 30000); /* default */
 	assert_null(s->read_paths[0]);
 	assert_null(s->dir_git);
 	assert_int_equal(s->n_instructions, 1);
@@ -84,7 +84,7 @@ static void wrong_fields_are_named(void **state)
 		{"{\"instructions\":[{\"origin\":\"user\",\"path\":\"x\"}]}", "instructions[0]"},
 		{"{\"dirs\":{\"worktree\":null}}", "missing field 'dirs.worktree'"},
 		{"{\"box\":{\"level\":\"tight\"}}", "'box.level'"},
-		{"{\"limits\":{\"shell_chars\":3}}", "'limits.shell_chars' is 3"},
+		{"{\"context\":{\"shell_chars\":3}}", "'context.shell_chars' is 3"},
 		{"{\"model\":null}", "'model'"},
 		{"{\"model\":{\"window\":0}}", "--window"},
 	};

@@ -218,7 +218,7 @@ static void x2_a_small_window_bounds_a_message_too(void **state)
 	AUTO_BUF struct buf text = BUF_INIT;
 	struct message *m;
 
-	user_words_resize(&words, 6000);
+	user_words_resize(&words, 1500);
 	make_long(&text, 400);
 	m = message_of(ORIGIN_USER, NULL, text.data, text.len);
 	assert_int_equal(user_words_admit(&words, m, 1, &ledger, NULL), 0);

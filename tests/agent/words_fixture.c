@@ -17,7 +17,7 @@ void open_words(int64_t generation, int64_t whole_bytes, int64_t effective)
 	struct user_words_settings settings = {.dir_generation = folder,
 					       .generation = generation,
 					       .whole_bytes = whole_bytes,
-					       .effective = effective};
+					       .room = effective / 4};
 	struct err e = ERR_INIT;
 
 	if (user_words_init(&words, &settings, &e) < 0)
