@@ -348,6 +348,10 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 		return rc;
 	r.duration_ms = clock_mono_ms() - began;
 	*ret = r;
+	a->counts.requests++;
+	a->sent_n = a->view.n;
+	a->sent_taken = a->view.taken;
+	a->sent_epoch = a->view.epoch;
 	a->overflows = 0;
 	a->tried_500 = false;
 	return 0;
@@ -355,12 +359,14 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 
 int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 {
+	const struct compact_request reactive = {.trigger = COMPACT_REACTIVE};
+
 	for (;;) {
 		int rc = ask_prepared(a, ret, err);
 
 		if (rc != ASK_OVERFLOW)
 			return rc;
-		rc = compact_now(a, COMPACT_REACTIVE, err);
+		rc = compact_now(a, &reactive, NULL, err);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)

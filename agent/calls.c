@@ -83,6 +83,7 @@ static void note_repetition(struct agent *a, struct batch *b, const struct arriv
 				  call->name, times);
 	else if (times >= REPEAT_TELL)
 		buf_addf(&b->notes, "%s" NUDGE_REPEAT, b->notes.len ? "\n" : "", call->name, times);
+	a->natural_break |= times >= REPEAT_TELL;
 }
 
 /* The parent counts by these events (X5): what it saw stands beside what the report claims. */

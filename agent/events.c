@@ -75,6 +75,8 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 
 	buf_addc(&body, '{');
 	add_cstr(&body, "trigger", facts->trigger);
+	if (facts->kind)
+		add_cstr(&body, "kind", facts->kind);
 	add_i64(&body, "before", facts->before);
 	add_i64(&body, "after", facts->after);
 	add_i64(&body, "messages", (int64_t)facts->messages);

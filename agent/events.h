@@ -28,6 +28,7 @@ void event_round(struct channel *ch, const struct event_round_facts *facts);
 
 struct event_compact_facts { /* H15 */
 	const char *trigger;
+	const char *kind;      /* NULL: not of a compaction by a summary or notes */
 	int64_t before, after; /* tokens, by the ledger */
 	size_t messages;       /* that gave way */
 	int64_t input, output; /* of the calls */

@@ -58,8 +58,11 @@ struct message {
 	size_t n_blocks, cap_blocks;
 	char *provider; /* of an assistant message: opaque parts go back to it only; NULL else */
 	char *model;
-	int64_t round;	/* 0 for the opening messages */
-	uint64_t uid;	/* position in the transcript, unique in the conversation */
+	int64_t round; /* 0 for the opening messages */
+	uint64_t uid;  /* position in the transcript, unique in the conversation */
+	uint64_t
+		until; /* of a message that stands in a view only: the uid of the newest message of the
+			   conversation that it stands for; 0: of none */
 	char *rendered; /* the bytes of this message in the request, made once (I4); NULL before */
 	size_t rendered_len;
 	size_t splice;	  /* where ,"cache_control":{...} may be inserted; (size_t)-1 if nowhere */
@@ -67,6 +70,11 @@ struct message {
 };
 
 struct message *message_new(enum message_role role);
+/* Where it stands in the conversation, also of a copy or a summary: never falls along a view. */
+static inline uint64_t message_position(const struct message *m)
+{
+	return m->until ? m->until : m->uid;
+}
 void message_free(struct message *message); /* NULL allowed */
 /* Appends a block; strings are copied; the returned pointer is valid until the next append. Blank
  * text blocks are refused (NULL is returned): no empty text is ever stored (traps 28, 30). */

@@ -63,6 +63,14 @@ static void force_by_window(struct agent *a, int64_t used)
 	force(a, FORCED_WINDOW);
 }
 
+/* Until there is a successor to go on with a fresh window, the work so far is reported and kept. */
+static void force_by_reset(struct agent *a)
+{
+	snprintf(a->forced_why, sizeof(a->forced_why), "a reset of the context is wanted: %s",
+		 a->breaker.why);
+	force(a, FORCED_RESET);
+}
+
 /* The parent's wish goes first, since it may come while another limit has forced the agent already.
  */
 static void check_limits(struct agent *a)
@@ -76,6 +84,8 @@ static void check_limits(struct agent *a)
 		return;
 	else if (a->conversation.round >= a->settings->max_rounds)
 		force_by_rounds(a);
+	else if (a->breaker.state == BREAKER_OPEN)
+		force_by_reset(a);
 	else if (used >= a->budget.closing)
 		force_by_window(a, used);
 }
@@ -93,7 +103,9 @@ static int close_by_rule(struct agent *a, enum outcome_status status, const char
 {
 	if (report_by_rule(a, why, a->end_text, err) < 0)
 		return -1;
-	return agent_end(a, status, a->forced == FORCED_WINDOW ? CALL_OVERFLOW : CALL_CLASS_NONE,
+	return agent_end(a, status,
+			 a->forced == FORCED_WINDOW || a->forced == FORCED_RESET ? CALL_OVERFLOW
+										 : CALL_CLASS_NONE,
 			 "%s", why);
 }
 

@@ -126,6 +126,7 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	    toolbox_init(&a->toolbox, s, tools, n_tools, err) < 0 || make_client(a, err) < 0 ||
 	    make_words(a, err) < 0 || transcript_open(s->dir_generation, &a->transcript, err) < 0)
 		return -1;
+	session_notes_init(a);
 	transcript_follow(a->transcript, a->words.writer);
 	transcript_start(a->transcript, s);
 	if (a->toolbox.unknown.len)
@@ -136,6 +137,8 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 
 void agent_release(struct agent *a)
 {
+	session_notes_release(a);
+	free(a->undo.list);
 	transcript_close(a->transcript);
 	user_words_release(&a->words);
 	client_free(a->client);

@@ -14,6 +14,7 @@
 
 #include "agent/checkpoint.h"
 #include "agent/context/breaker.h"
+#include "agent/context/counts.h"
 #include "agent/context/budget.h"
 #include "agent/context/offload.h"
 #include "agent/context/view.h"
@@ -23,6 +24,7 @@
 #include "agent/model/client.h"
 #include "agent/record.h"
 #include "agent/repeat.h"
+#include "agent/session_notes.h"
 #include "agent/start.h"
 #include "agent/toolbox.h"
 #include "agent/transcript.h"
@@ -47,7 +49,13 @@ struct outcome {
 };
 
 /* Why the model may only report now. */
-enum forced { FORCED_NOT, FORCED_PARENT, FORCED_ROUNDS, FORCED_WINDOW };
+enum forced { FORCED_NOT, FORCED_PARENT, FORCED_ROUNDS, FORCED_WINDOW, FORCED_RESET };
+
+struct compact_undo { /* the view before the last compaction; list NULL: there was none */
+	struct message **list;
+	size_t n, taken, words_shown;
+	int64_t epoch; /* that the compaction began */
+};
 
 struct agent {
 	struct agent_settings *settings;
@@ -73,11 +81,22 @@ struct agent {
 
 	enum forced forced;
 	char forced_why[256];
-	int forced_requests;	/* made since it is forced */
-	int blank, cut, paused; /* such answers in a row */
-	int64_t proved_epoch;	/* of the view: the user's constraints were found in its request */
-	int overflows;		/* requests in a row that the server found too long */
-	bool tried_500;		/* room was made because of server errors; until an answer comes */
+	int forced_requests;	   /* made since it is forced */
+	int blank, cut, paused;	   /* such answers in a row */
+	size_t sent_n, sent_taken; /* of the view that was sent last, ... */
+	int64_t sent_epoch;	   /* ... in this epoch */
+	struct session_notes notes;
+	struct compact_undo undo;
+	struct context_counts counts;
+	size_t words_shown;    /* of the user's words, in the heads of the view */
+	int64_t compact_base;  /* tokens after the last compaction; 0: there was none */
+	int64_t compact_round; /* of it */
+	int64_t early_rest;    /* round until which the prices are not asked again */
+	bool compact_hold;     /* after an undo: only a full window compacts */
+	bool natural_break;    /* a task was ended, or calls repeat (H22) */
+	int64_t proved_epoch;  /* of the view: the user's constraints were found in its request */
+	int overflows;	       /* requests in a row that the server found too long */
+	bool tried_500;	       /* room was made because of server errors; until an answer comes */
 	int wrong_reports;
 	bool reported;	     /* the parent has a report on record */
 	bool told_to_report; /* an answer without calls was answered by the nudge */

@@ -186,6 +186,14 @@ void transcript_boundary(struct transcript *t, const struct transcript_boundary 
 	jsonl_end(t->writer);
 }
 
+void transcript_undone(struct transcript *t)
+{
+	struct buf *out = begin(t, "system");
+
+	add_str(out, "subtype", "compact_undone");
+	jsonl_end(t->writer);
+}
+
 void transcript_end(struct transcript *t, const char *status, const char *reason)
 {
 	struct buf *out = begin(t, "end");

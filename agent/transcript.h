@@ -11,6 +11,7 @@
  *   request       {round, bytes, messages, used, max_tokens, window thresholds, by: {...}}
  *   system        {subtype: "compact_boundary", content, compactMetadata: {trigger, preTokens, postTokens,
  *                 preservedSegment: {headUuid, anchorUuid, tailUuid}}} (H12; uids as strings)
+ *   system        {subtype: "compact_undone"}: the last boundary does not hold any more
  *   end           {status, reason}
  *
  * Writing functions only fill the batch; transcript_sync brings it out in one write and one
@@ -56,6 +57,8 @@ struct transcript_boundary { /* H12 */
 	uint64_t head, anchor, tail; /* uids: first kept, opening, last kept */
 };
 void transcript_boundary(struct transcript *t, const struct transcript_boundary *boundary);
+/* The last boundary does not hold any more. */
+void transcript_undone(struct transcript *t);
 void transcript_end(struct transcript *t, const char *status, const char *reason);
 
 /* All records so far are on disk afterwards. A full disk is ERR_NO_SPACE, "no space on PATH" (trap

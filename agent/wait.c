@@ -42,6 +42,7 @@ struct waiter {
 	bool stopping, gone, interruptible, interrupted;
 	int report_wishes; /* not yet taken */
 	bool report_taken;
+	struct json_object *compact; /* a wish */
 	char *reason, *report_reason;
 	struct err failure;
 	bool news; /* a frame or a signal was handled in this wait */
@@ -91,6 +92,17 @@ static void on_report_wish(struct waiter *w, const char *reason)
 		w->interrupted = true;
 }
 
+static int on_compact_wish(struct waiter *w, const struct frame *f, struct err *err)
+{
+	struct json_object *body = NULL;
+
+	if (json_parse(f->body, f->len, &body, err) < 0)
+		return err_prefix(err, "control compact");
+	json_object_put(w->compact);
+	w->compact = body;
+	return 0;
+}
+
 /* An action that we do not know is an error, not a thing to ignore: it may have been the newer word
  * for stop, and an agent that does not hear is killed anyway. */
 static int on_control(struct waiter *w, const struct frame *f, struct err *err)
@@ -102,6 +114,8 @@ static int on_control(struct waiter *w, const struct frame *f, struct err *err)
 		begin_stop(w, reason);
 	else if (!strcmp(action, "report"))
 		on_report_wish(w, reason);
+	else if (!strcmp(action, "compact"))
+		return on_compact_wish(w, f, err);
 	else
 		return err_set(err, ERR_INVALID, "unknown control action '%.40s'", action);
 	return 0;
@@ -195,6 +209,7 @@ void waiter_free(struct waiter *w)
 		free(w->acks[i].key);
 		free(w->acks[i].body);
 	}
+	json_object_put(w->compact);
 	free(w->reason);
 	free(w->report_reason);
 	free(w);
@@ -395,6 +410,11 @@ void waiter_take_report(struct waiter *w)
 	w->report_wishes = 0;
 	w->report_taken = true;
 	w->interrupted = false;
+}
+
+struct json_object *waiter_take_compact(struct waiter *w)
+{
+	return take_ptr(w->compact);
 }
 
 const char *waiter_reason(const struct waiter *w)

@@ -50,6 +50,10 @@ bool waiter_report_wanted(const struct waiter *w, const char **ret_reason);
 void waiter_take_report(struct waiter *w);
 const char *waiter_reason(const struct waiter *w); /* of the stop */
 
+/* A wish of a person to compact or to undo (docs/documents.md, "control"): the newest one, once; the
+ * caller puts it. NULL: none. */
+struct json_object *waiter_take_compact(struct waiter *w);
+
 /* While on, a wish to report ends the current wait (a tool is running). */
 void waiter_interruptible(struct waiter *w, bool on);
 void waiter_resume(struct waiter *w);

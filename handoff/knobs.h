@@ -30,11 +30,11 @@
 	     "share of the usable window at which that happens instead; 0: by the buffer")         \
 	KNOB(blocking_limit, "blocking_limit", TOKENS, 0, 100000000, 0,                            \
 	     "no larger request is sent; 0: 3,000 below the usable window")                        \
+	KNOB(compact_price, "compact_price", FLAG, 0, 1, 1,                                        \
+	     "summarise earlier where the model's prices make a smaller window cheaper")           \
 	KNOB(compact_auto, "compact", FLAG, 0, 1, 1,                                               \
 	     "summarise when the threshold is reached; else only when asked to")                   \
 	KNOB(compact_any, "compact_any", FLAG, 0, 1, 1, "false: no compaction of any kind")        \
-	KNOB(max_compactions, "max_compactions", COUNT, 0, 1000, 6,                                \
-	     "compactions of one generation before a reset is wanted; 0: no limit")                \
 	KNOB(budget_notes, "budget_notes", FLAG, 0, 1, 0,                                          \
 	     "tell the model when 25, 50 and 75 % of its window are used")                         \
 	KNOB(cache_1h, "cache_1h", FLAG, 0, 1, 0,                                                  \

@@ -32,8 +32,15 @@ void breaker_failed(struct breaker *breaker, const char *why)
 		open(breaker, why);
 }
 
+void breaker_check_failed(struct breaker *breaker)
+{
+	if (++breaker->checks >= BREAKER_CHECKS)
+		open(breaker, "two summaries in a row did not pass the check");
+}
+
 void breaker_succeeded(struct breaker *breaker, int64_t round)
 {
+	breaker->checks = 0;
 	breaker->failures = 0;
 	breaker->compacted_round = round;
 	breaker->unjudged = true;

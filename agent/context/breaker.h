@@ -3,7 +3,7 @@
  *
  * States and legal moves:
  *
- *   CLOSED --- 3 failures in a row, 3 successes that filled up again within one round, or 2 in a row whose
+ *   CLOSED --- 3 failures in a row, 2 summaries in a row that did not pass the check (R4), 3 successes that filled up again within one round, or 2 in a row whose
  *              first request the provider counted above the threshold all the same (trap 1) ---> OPEN
  *
  * A success that lasts resets both counts. OPEN is the end: no compaction is tried again, and what
@@ -17,6 +17,7 @@
 
 #define BREAKER_LIMIT  3
 #define BREAKER_FUTILE 2
+#define BREAKER_CHECKS 2
 
 enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN };
 
@@ -25,6 +26,7 @@ struct breaker {
 	bool unjudged;		 /* no usage has come since the last success (X3) */
 	int futile;		 /* in a row */
 	int failures, refills;	 /* in a row */
+	int checks;		 /* summaries in a row that did not pass the check (R4) */
 	int64_t compacted_round; /* of the last success; -1: none */
 	bool told;		 /* the opening was reported */
 	char why[200];		 /* of OPEN */
@@ -34,6 +36,7 @@ void breaker_init(struct breaker *breaker);
 /* A compaction is wanted in this round: tells a refill from a new need. */
 void breaker_wanted(struct breaker *breaker, int64_t round);
 void breaker_failed(struct breaker *breaker, const char *why);
+void breaker_check_failed(struct breaker *breaker);
 void breaker_succeeded(struct breaker *breaker, int64_t round);
 /* The provider counted the first request after a success. */
 void breaker_judged(struct breaker *breaker, bool above_threshold);

@@ -39,6 +39,8 @@ static void drop_thinking(struct view *view, struct conversation *c, size_t from
 		if (!copy)
 			continue; /* an answer of thinking alone renders to nothing anyway */
 		copy->uid = conversation_take_uid(c);
+		copy->until = message_position(view->list[i]);
+		copy->estimate = view->list[i]->estimate;
 		view_own(view, copy);
 		view->list[i] = copy;
 	}
@@ -48,6 +50,7 @@ void epoch_put(struct view *view, struct conversation *conversation, size_t inde
 	       struct message *copy)
 {
 	copy->uid = conversation_take_uid(conversation);
+	copy->until = message_position(view->list[index]);
 	view_own(view, copy);
 	view->list[index] = copy;
 }
@@ -66,6 +69,8 @@ void epoch_end(struct view *view, struct ledger *ledger, struct conversation *co
 
 	if (with) {
 		with->uid = conversation_take_uid(conversation);
+		if (to > from)
+			with->until = message_position(view->list[to - 1]);
 		view_own(view, with);
 	}
 	memmove(view->list + from + more, view->list + to, (view->n - to) * sizeof(*view->list));
@@ -74,6 +79,20 @@ void epoch_end(struct view *view, struct ledger *ledger, struct conversation *co
 	view->n -= to - from - more;
 	if (bound)
 		drop_thinking(view, conversation, from + more);
+	view->epoch++;
+	ledger_restart(ledger, view->list, view->n);
+}
+
+void epoch_restore(struct view *view, struct ledger *ledger, struct conversation *conversation,
+		   struct message *const *list, size_t n, size_t taken, bool bound)
+{
+	MEM_GROW(view->list, view->cap, n + 1);
+	memcpy(view->list, list, n * sizeof(*list));
+	view->n = n;
+	view->taken = taken;
+	view_sync(view, conversation);
+	if (bound)
+		drop_thinking(view, conversation, n);
 	view->epoch++;
 	ledger_restart(ledger, view->list, view->n);
 }

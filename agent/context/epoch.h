@@ -26,6 +26,11 @@ void epoch_put(struct view *view, struct conversation *conversation, size_t inde
 	       struct message *copy);
 void epoch_close(struct view *view, struct conversation *conversation, size_t from, bool bound);
 
+/* The view becomes `list` again (of an earlier epoch), with what the conversation got since its first
+ * `taken` messages behind it. */
+void epoch_restore(struct view *view, struct ledger *ledger, struct conversation *conversation,
+		   struct message *const *list, size_t n, size_t taken, bool bound);
+
 /* The newest messages that stay (H5): the index of the first one, an assistant message that begins a
  * round, so that no call is parted from its results (trap 20, 22). Whole rounds are taken as long as all
  * fits `tokens`, and up to `least` messages as long as all fits twice that; the newest round always. 0 if

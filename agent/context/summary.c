@@ -48,14 +48,21 @@ static const char opening[] =
 static const char closing[] =
 	"\nAnswer with the two blocks and nothing else. Do not call any tool.";
 
-struct message *summary_request(const char *focus)
+struct message *summary_request(const struct summary_wish *wish)
 {
 	struct message *m = message_new(MESSAGE_USER);
 	AUTO_BUF struct buf text = BUF_INIT;
 
 	buf_adds(&text, opening);
-	if (focus && *focus)
-		buf_addf(&text, "\nWhat matters most now, so keep it in full: %s\n", focus);
+	if (wish->after)
+		buf_addf(&text,
+			 "\nThe beginning of the conversation stays as it is, so leave it out: "
+			 "summarise only what came from the answer on that began with\n> %s\n",
+			 wish->after);
+	if (wish->focus && *wish->focus)
+		buf_addf(&text, "\nWhat matters most now, so keep it in full: %s\n", wish->focus);
+	if (wish->wrong)
+		buf_addf(&text, "\nYour last answer could not be used: %s.\n", wish->wrong);
 	buf_adds(&text, closing);
 	message_add_text(m, ORIGIN_NUDGE, text.data, text.len);
 	return m;
@@ -156,13 +163,26 @@ int summary_take(const struct message *answer, bool cut, size_t max_bytes, struc
 	return 0;
 }
 
-void summary_frame(struct buf *out, const char *summary, size_t n, int64_t rounds)
+void summary_frame(struct buf *out, const char *summary, size_t n, int64_t first, int64_t last)
 {
-	buf_addf(out,
-		 "The first %lld rounds of this conversation were replaced by this summary, which "
-		 "you wrote. "
-		 "Files may have changed since: read again what you need in full.\n\n<summary>\n",
-		 (long long)rounds);
+	buf_addf(
+		out,
+		"Rounds %lld to %lld of this conversation were replaced by this summary, which you "
+		"wrote. Files may have changed since: read again what you need in "
+		"full.\n\n<summary>\n",
+		(long long)first, (long long)last);
 	buf_add(out, summary, n);
 	buf_adds(out, "\n</summary>");
+}
+
+void summary_frame_notes(struct buf *out, const char *notes, size_t n, int64_t last)
+{
+	buf_addf(out,
+		 "The first %lld rounds of this conversation were replaced by these notes, which "
+		 "you "
+		 "kept. Files may have changed since: read again what you need in "
+		 "full.\n\n<notes>\n",
+		 (long long)last);
+	buf_add(out, notes, n);
+	buf_adds(out, "\n</notes>");
 }

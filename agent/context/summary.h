@@ -18,9 +18,14 @@
 
 #define SUMMARY_SECTIONS 9
 
-/* The instruction as a user message, to be sent as the last one on the same prefix. focus (H6) may be
- * NULL. Caller owns it. */
-struct message *summary_request(const char *focus);
+struct summary_wish {	   /* texts may be NULL */
+	const char *focus; /* H6 */
+	const char *after; /* H8: only what came from these words of an answer on is summarised */
+	const char *wrong; /* with the last summary */
+};
+
+/* The instruction as a user message, to be sent as the last one on the same prefix. Caller owns it. */
+struct message *summary_request(const struct summary_wish *wish);
 
 /* Appends the text between <summary> and </summary> of the answer; the analysis is dropped. X3: a tool
  * call, an answer that ended at its cap (`cut`), an empty or unfinished block, a missing section and a
@@ -28,7 +33,9 @@ struct message *summary_request(const char *focus);
 int summary_take(const struct message *answer, bool cut, size_t max_bytes, struct buf *out,
 		 struct err *err);
 
-/* The summary as it stands in the next request: what it is, then the text. */
-void summary_frame(struct buf *out, const char *summary, size_t n, int64_t rounds);
+/* The summary as it stands in the next request: what it is, then the text. Of rounds first to last. */
+void summary_frame(struct buf *out, const char *summary, size_t n, int64_t first, int64_t last);
+/* The same of the session's notes (H4). */
+void summary_frame_notes(struct buf *out, const char *notes, size_t n, int64_t last);
 
 #endif

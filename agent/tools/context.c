@@ -110,6 +110,17 @@ int tool_check(struct tool_context *ctx, struct err *err)
 	return -1;
 }
 
+bool tool_context_file_exists(struct tool_context *ctx, const char *name)
+{
+	AUTO_PLACE struct place place = {.root = ROOT_WORKTREE};
+	AUTO_FD int fd = -1;
+
+	if (place_parse(&ctx->roots, name, strlen(name), &place, NULL) < 0)
+		return false;
+	fd = place_open(&ctx->roots, &place, NULL, NULL);
+	return fd >= 0;
+}
+
 /* --- results --- */
 
 void tool_result_release(struct tool_result *result)

@@ -108,6 +108,9 @@ size_t tool_context_running_jobs(const struct tool_context *ctx);
 /* Appends a line for each background job that runs. */
 void tool_context_list_jobs(const struct tool_context *ctx, struct buf *out);
 
+/* Is there a file of this name in the worktree? */
+bool tool_context_file_exists(struct tool_context *ctx, const char *name);
+
 /* Names of files that write and edit touched (I7), for checkpoints: borrowed list. */
 const char *const *tool_context_touched(const struct tool_context *ctx, size_t *ret_count);
 

@@ -50,7 +50,7 @@ static const char document[] =
 	"\"instructions\":[{\"origin\":\"project\",\"path\":\"AGENTS.md\",\"text\":\"Use tabs.\"}],"
 	"\"environment\":{\"branch\":\"baton/r-1/"
 	"a1\",\"platform\":\"Linux\",\"date\":\"2026-11-30\"},"
-	"\"worktree_ready\":true,\"box\":{\"level\":\"unconfined\"}}";
+	"\"context\":{\"notes\":false},\"worktree_ready\":true,\"box\":{\"level\":\"unconfined\"}}";
 
 static struct json_object *model_json(const char *api)
 {

@@ -101,7 +101,7 @@ static void test_a_tool_call_is_no_summary(void **state)
 /* H5: tool calls are forbidden in the first and in the last lines; H6: the focus is in it. */
 static void test_the_request(void **state)
 {
-	struct message *m = summary_request("the schema");
+	struct message *m = summary_request(&(struct summary_wish){.focus = "the schema"});
 	const char *text = m->blocks[0].text;
 
 	assert_true(strncmp(text, "Do not call any tool", 20) == 0);

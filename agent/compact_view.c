@@ -1,0 +1,236 @@
+/*
+ * compact_view.c - what stands in the place of the older rounds.
+ *
+ * The new head holds the opening's own parts, the user's words by code (X2), the summary, and what
+ * attach.c brings back. The boundary record (H12) says what was kept, so that the view can be built again
+ * from the transcript; the old list is kept for an undo as long as the generation lives.
+ */
+#include "agent/compact_job.h"
+
+#include <inttypes.h>
+
+#include "agent/attach.h"
+#include "agent/context/epoch.h"
+#include "agent/context/summary.h"
+#include "agent/events.h"
+#include "agent/tools/tool.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+static const char *const kind_names[] = {
+	[KIND_FULL] = "full",	[KIND_UP_TO] = "up_to", [KIND_FROM] = "from",
+	[KIND_NOTES] = "notes", [KIND_RULE] = "rule",
+};
+
+/* X1: what the work needs most is what it has done; the rest is on disk. */
+void compact_facts(struct compact_job *job)
+{
+	const struct agent *a = job->a;
+	size_t n = 0;
+	const char *const *touched =
+		a->toolbox.context ? tool_context_touched(a->toolbox.context, &n) : NULL;
+	AUTO_JSON struct json_object *codes = record_exit_codes(&a->record);
+
+	job->kind = KIND_RULE;
+	job->from = 0;
+	buf_clear(&job->summary);
+	buf_addf(&job->summary,
+		 "[The first part of this conversation did not fit any more and no summary could "
+		 "be made. "
+		 "What is on record:]\n- %" PRId64 " tool calls, %" PRId64 " of them failed\n",
+		 a->record.tool_calls, a->record.failed_calls);
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&job->summary, "- changed: %s\n", touched[i]);
+	if (json_len(codes)) {
+		buf_adds(&job->summary, "- exit codes of the last commands: ");
+		json_write(&job->summary, codes);
+		buf_addc(&job->summary, '\n');
+	}
+	buf_adds(&job->summary,
+		 "Look at the working tree (git status, git diff) before you go on.");
+}
+
+/* X2: what the user said is put back by code, constraints whole and word for word. */
+static void add_words(struct agent *a, struct message *head)
+{
+	struct user_words_rendered rendered;
+	AUTO_BUF struct buf text = BUF_INIT;
+	struct err why = ERR_INIT;
+
+	if (user_words_render(&a->words, 0, &a->ledger, &text, &rendered, &why) < 0)
+		event_warning(a->channel, "%s", why.message);
+	message_add_text(head, ORIGIN_NUDGE, text.data, text.len);
+	a->words_shown = a->words.n;
+}
+
+/* The opening's blocks, with the words of its speaker in their rendered form. */
+static void add_opening(struct agent *a, struct message *head)
+{
+	const struct message *opening = a->conversation.messages[0];
+	bool words = false;
+
+	for (size_t i = 0; i < opening->n_blocks; i++) {
+		enum block_origin origin = opening->blocks[i].origin;
+
+		if (origin != ORIGIN_USER && origin != ORIGIN_TASK)
+			message_add_block(head, &opening->blocks[i]);
+		else if (!words)
+			add_words(a, head);
+		words |= origin == ORIGIN_USER || origin == ORIGIN_TASK;
+	}
+}
+
+static void add_summary(const struct compact_job *job, struct message *head)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	int64_t last = job->a->view.list[job->tail]->round - 1;
+
+	switch (job->kind) {
+	case KIND_RULE: buf_add(&text, job->summary.data, job->summary.len); break;
+	case KIND_NOTES:
+		summary_frame_notes(&text, job->summary.data, job->summary.len, last);
+		break;
+	case KIND_FROM:
+		summary_frame(&text, job->summary.data, job->summary.len,
+			      job->a->view.list[job->from]->round, last);
+		break;
+	case KIND_FULL:
+	case KIND_UP_TO: summary_frame(&text, job->summary.data, job->summary.len, 1, last); break;
+	}
+	message_add_text(head, ORIGIN_SUMMARY, text.data, text.len);
+}
+
+/* A summary behind another one leaves the head alone; words that are new since come with it. */
+static int make_head(const struct compact_job *job, struct message **ret, struct err *err)
+{
+	struct agent *a = job->a;
+	struct message *head = message_new(MESSAGE_USER);
+	struct attach_input in = {
+		.summary = buf_str(&job->summary),
+		.summary_len = job->summary.len,
+		.tail = job->tail,
+		.room = a->budget.rehydrate,
+		.by_notes = job->kind == KIND_NOTES,
+		.head_stays = job->kind == KIND_FROM,
+	};
+
+	if (!in.head_stays)
+		add_opening(a, head);
+	else if (a->words.n > a->words_shown)
+		add_words(a, head);
+	add_summary(job, head);
+	if (attach_all(a, &in, head, err) < 0) {
+		message_free(head);
+		return -1;
+	}
+	*ret = head;
+	return 0;
+}
+
+static void tell(const struct compact_job *job, int64_t after)
+{
+	struct agent *a = job->a;
+	struct event_compact_facts facts = {
+		.trigger = compact_trigger_name(job->request->trigger),
+		.kind = kind_names[job->kind],
+		.before = job->before,
+		.after = after,
+		.messages = job->tail - job->from,
+		.input = job->call_input,
+		.output = job->call_output,
+		.by_rule = job->kind == KIND_RULE,
+		.reason = job->kind == KIND_RULE ? job->why : "",
+		.duration_ms = clock_mono_ms() - job->began,
+	};
+
+	event_compact(a->channel, &facts);
+}
+
+static void count(const struct compact_job *job)
+{
+	struct context_counts *c = &job->a->counts;
+
+	switch (job->kind) {
+	case KIND_FULL: c->full++; break;
+	case KIND_UP_TO: c->up_to++; break;
+	case KIND_FROM: c->from++; break;
+	case KIND_NOTES: c->by_notes++; break;
+	case KIND_RULE: c->by_rule++; break;
+	}
+	c->reactive += job->request->trigger == COMPACT_REACTIVE;
+	c->early += job->request->trigger == COMPACT_PRICE;
+	c->manual += job->request->trigger == COMPACT_MANUAL;
+}
+
+/* For an undo: pointers only, the messages live as long as view and conversation. */
+static void keep_old(struct agent *a, size_t words_shown)
+{
+	struct compact_undo *old = &a->undo;
+
+	free(old->list);
+	old->list = mem_array(NULL, a->view.n, sizeof(*old->list));
+	memcpy(old->list, a->view.list, a->view.n * sizeof(*old->list));
+	old->n = a->view.n;
+	old->taken = a->view.taken;
+	old->words_shown = words_shown;
+}
+
+int compact_replace(struct compact_job *job, struct err *err)
+{
+	struct agent *a = job->a;
+	struct transcript_boundary boundary = {
+		.trigger = compact_trigger_name(job->request->trigger),
+		.content = buf_str(&job->summary),
+		.pre_tokens = job->before,
+		.head = message_position(a->view.list[job->tail]),
+		.anchor = job->from ? message_position(a->view.list[job->from - 1])
+				    : a->conversation.messages[0]->uid,
+		.tail = message_position(a->view.list[a->view.n - 1]),
+	};
+	size_t words_shown = a->words_shown;
+	struct message *head;
+
+	if (make_head(job, &head, err) < 0)
+		return -1;
+	keep_old(a, words_shown);
+	epoch_end(&a->view, &a->ledger, &a->conversation, job->from, job->tail, head,
+		  a->settings->model->preserved_thinking);
+	a->undo.epoch = a->view.epoch;
+	boundary.post_tokens = ledger_used(&a->ledger);
+	transcript_boundary(a->transcript, &boundary);
+	count(job);
+	tell(job, boundary.post_tokens);
+	return 0;
+}
+
+int compact_undo(struct agent *a, struct err *why)
+{
+	struct compact_undo *old = &a->undo;
+	int64_t sum = a->ledger.category[LEDGER_SYSTEM] + a->ledger.category[LEDGER_TOOLS];
+
+	view_sync(&a->view, &a->conversation);
+	if (!old->list)
+		return err_set(why, ERR_NOT_FOUND, "there is no compaction to undo") < 0;
+	if (old->epoch != a->view.epoch)
+		return err_set(why, ERR_NOT_FOUND,
+			       "the window was rewritten again since the last compaction") < 0;
+	for (size_t i = 0; i < old->n; i++)
+		sum += old->list[i]->estimate;
+	for (size_t i = old->taken; i < a->conversation.n; i++)
+		sum += a->conversation.messages[i]->estimate;
+	if (sum >= a->budget.closing)
+		return err_set(why, ERR_TOO_LARGE,
+			       "what was there before needs %" PRId64 " tokens, and %" PRId64
+			       " are the most that can be used",
+			       sum, a->budget.closing) < 0;
+	epoch_restore(&a->view, &a->ledger, &a->conversation, old->list, old->n, old->taken,
+		      a->settings->model->preserved_thinking);
+	a->words_shown = old->words_shown;
+	free(take_ptr(old->list));
+	a->counts.undone++;
+	a->compact_hold = true; /* else the next round would do it again */
+	a->validator = (struct validator){.n = 0};
+	transcript_undone(a->transcript);
+	event_warning(a->channel, "the last compaction was undone");
+	return 0;
+}
