@@ -36,10 +36,9 @@ void rig_make(struct rig *rig, const char *init)
 	rig->dir = realpath(made, NULL);
 	rig->repo = file_join(rig->dir, "repo");
 	AUTO_FREE char *script =
-		mem_printf("mkdir home state && git config --global user.name User && "
-			   "git config --global user.email user@example.org && "
-			   "git config --global init.defaultBranch main && "
-			   "git config --global advice.detachedHead false && %s",
+		mem_printf("mkdir home state && printf '[user]\\n\\tname = User\\n"
+			   "\\temail = user@example.org\\n[init]\\n\\tdefaultBranch = main\\n"
+			   "[advice]\\n\\tdetachedHead = false\\n' >home/.gitconfig && %s",
 			   init);
 	free(rig_sh(rig, "", script));
 }
