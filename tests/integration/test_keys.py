@@ -11,8 +11,8 @@ from rig import answer, check, command_of, descendants, equal, in_turn, main, re
 KEY = "sk-test-6f1d7a0b9c3e5f24"
 HANG = "mkfifo fifo; touch started; read -r x <>fifo"
 PEEK = """
-for f in /proc/[0-9]*/environ /proc/[0-9]*/cmdline; do tr '\\0' '\\n' <"$f"; done >all.txt 2>errors.txt
-for d in /proc/[0-9]*; do cat $d/mem $d/maps $d/fd/3 $d/fd/4 $d/fd/5; done >>errors.txt 2>&1
+cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>errors.txt | tr '\\0' '\\n' >all.txt
+cat /proc/[0-9]*/{mem,maps,fd/3,fd/4,fd/5} >>errors.txt 2>&1
 env >env.txt
 cat "$HOME"/.config/baton/keys.yaml "$XDG_CONFIG_HOME"/baton/keys.yaml %s >keys.txt 2>&1
 true
