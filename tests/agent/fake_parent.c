@@ -170,7 +170,8 @@ static void send_bytes(struct fake_parent *p, const char *bytes, size_t n)
 {
 	for (size_t at = 0; at < n;) {
 		size_t part = MIN(n - at, (size_t)PIECE);
-		size_t sent = call_window_send(&p->window, p->channel, p->req, bytes + at, part);
+		size_t sent = call_window_send(&p->call.window, p->channel, p->call.req, bytes + at,
+					       part);
 
 		assert_int_equal(sent, part); /* answers of these tests fit into the credit */
 		at += sent;
@@ -181,9 +182,9 @@ static void send_end(struct fake_parent *p, const char *outcome, const char *cla
 		     const char *body)
 {
 	AUTO_FREE char *more = class ? mem_printf(",\"class\":\"%s\",\"status\":400", class) : NULL;
-	int64_t req = p->req;
+	int64_t req = p->call.req;
 
-	p->req = 0;
+	p->call.req = 0;
 	channel_sendf(p->channel, FRAME_END, body, strlen(body),
 		      "\"req\":%lld,\"outcome\":\"%s\",\"ttft_ms\":3%s", (long long)req, outcome,
 		      more ? more : "");
@@ -191,27 +192,31 @@ static void send_end(struct fake_parent *p, const char *outcome, const char *cla
 
 static void grant(struct fake_parent *p)
 {
-	buf_clear(&p->body);
-	call_window_granted(&p->window);
+	buf_clear(&p->call.body);
+	call_window_granted(&p->call.window);
 	channel_sendf(p->channel, FRAME_GRANT, NULL, 0, "\"req\":%lld,\"attempt\":%d",
-		      (long long)p->req, ++p->attempt);
+		      (long long)p->call.req, ++p->call.attempt);
 }
 
-static void send_again(struct fake_parent *p)
+static void send_again(struct fake_parent *p, int status)
 {
-	p->answered_again = true;
-	call_window_voided(&p->window);
+	p->call.answered_again = true;
+	call_window_voided(&p->call.window);
 	channel_sendf(p->channel, FRAME_AGAIN, NULL, 0,
-		      "\"req\":%lld,\"attempt\":%d,\"reason\":\"cut\"", (long long)p->req,
-		      p->attempt);
+		      "\"req\":%lld,\"attempt\":%d,\"reason\":\"cut\",\"status\":%d",
+		      (long long)p->call.req, p->call.attempt, status);
 	grant(p);
 }
 
 static void answer(struct fake_parent *p, const struct fake_step *s)
 {
 	AUTO_BUF struct buf stream = BUF_INIT;
-	bool whole = s->kind == FAKE_ANSWER || (s->kind == FAKE_AGAIN && p->answered_again);
+	bool whole = s->kind == FAKE_ANSWER || (s->kind == FAKE_AGAIN && p->call.answered_again);
 
+	if (s->kind == FAKE_500) {
+		send_again(p, 500);
+		return;
+	}
 	if (s->kind == FAKE_FAIL) {
 		send_end(p, "failed", s->text, "the server says no");
 		return;
@@ -221,17 +226,27 @@ static void answer(struct fake_parent *p, const struct fake_step *s)
 	else
 		openai_stream(&stream, s);
 	send_bytes(p, stream.data, whole ? stream.len : stream.len / 2);
-	if (s->kind == FAKE_AGAIN && !p->answered_again)
-		send_again(p);
+	if (s->kind == FAKE_AGAIN && !p->call.answered_again)
+		send_again(p, 0);
 	else if (s->kind != FAKE_STALL)
 		send_end(p, "ok", NULL, "");
+}
+
+static void on_background(struct fake_parent *p)
+{
+	static const struct fake_step refusal = {.kind = FAKE_FAIL, .text = "overload"};
+
+	p->n_background++;
+	buf_clear(&p->background_body);
+	buf_add(&p->background_body, p->call.body.data, p->call.body.len);
+	answer(p, p->background ? p->background : &refusal);
 }
 
 /* The body is there: the next step of the script. */
 static void on_body(struct fake_parent *p)
 {
 	size_t i = p->n_requests;
-	bool repeated = p->answered_again;
+	bool repeated = p->call.answered_again;
 
 	if (repeated)
 		i--;
@@ -239,44 +254,60 @@ static void on_body(struct fake_parent *p)
 		p->n_requests++;
 	assert_true(i < FAKE_MAX);
 	if (repeated) /* the same bytes once more */
-		assert_memory_equal(p->requests[i].data, p->body.data, p->body.len);
+		assert_memory_equal(p->requests[i].data, p->call.body.data, p->call.body.len);
 	buf_clear(&p->requests[i]);
-	buf_add(&p->requests[i], p->body.data, p->body.len);
+	buf_add(&p->requests[i], p->call.body.data, p->call.body.len);
 	if (i >= p->n_script)
-		fail_msg("request %zu is beyond the script: %s", i + 1, buf_str(&p->body));
+		fail_msg("request %zu is beyond the script: %s", i + 1, buf_str(&p->call.body));
 	answer(p, &p->script[i]);
 	if (p->on_request && !repeated)
 		p->on_request(p, i);
+}
+
+static void select_call(struct fake_parent *p, bool background)
+{
+	struct fake_call_state call = p->call;
+
+	if (p->in_background == background)
+		return;
+	p->call = p->other;
+	p->other = call;
+	p->in_background = background;
 }
 
 static void on_call_frame(struct fake_parent *p, const struct frame *f)
 {
 	int64_t req = json_i64(f->header, "req", 0);
 
+	if (f->type == FRAME_REQUEST)
+		select_call(p, !strcmp(json_str(f->header, "class", ""), "background"));
+	else if (req == p->other.req && req)
+		select_call(p, !p->in_background);
 	if (f->type == FRAME_REQUEST) {
-		assert_int_equal(p->req, 0);
-		p->req = req;
-		p->attempt = 0;
-		p->answered_again = false;
-		p->window = (struct call_window){.open = false};
+		assert_int_equal(p->call.req, 0);
+		p->call.req = req;
+		p->call.attempt = 0;
+		p->call.answered_again = false;
+		p->call.window = (struct call_window){.open = false};
 		grant(p);
 		return;
 	}
 	if (f->type == FRAME_CANCEL) {
 		p->cancels++;
-		if (req == p->req)
+		if (req == p->call.req)
 			send_end(p, "cancelled", NULL, "");
 		return;
 	}
-	if (req != p->req)
+	if (req != p->call.req)
 		return;
 	if (f->type == FRAME_CREDIT) {
-		call_window_credit(&p->window, json_i64(f->header, "bytes", 0));
-	} else if (f->type == FRAME_DATA && call_window_received(&p->window, f->len, NULL) == 1) {
-		buf_add(&p->body, f->body, f->len);
-		call_window_consumed(&p->window, p->channel, p->req, f->len);
-	} else if (f->type == FRAME_END && p->window.open) {
-		on_body(p);
+		call_window_credit(&p->call.window, json_i64(f->header, "bytes", 0));
+	} else if (f->type == FRAME_DATA &&
+		   call_window_received(&p->call.window, f->len, NULL) == 1) {
+		buf_add(&p->call.body, f->body, f->len);
+		call_window_consumed(&p->call.window, p->channel, p->call.req, f->len);
+	} else if (f->type == FRAME_END && p->call.window.open) {
+		p->in_background ? on_background(p) : on_body(p);
 	}
 }
 
@@ -421,6 +452,11 @@ void fake_control(struct fake_parent *p, const char *action, const char *reason)
 		      action, reason);
 }
 
+void fake_control_body(struct fake_parent *p, const char *action, const char *body)
+{
+	channel_sendf(p->channel, FRAME_CONTROL, body, strlen(body), "\"action\":\"%s\"", action);
+}
+
 void fake_ready(struct fake_parent *p, const char *body)
 {
 	channel_send(p->channel, FRAME_READY, "", body, strlen(body));
@@ -438,7 +474,9 @@ void fake_release(struct fake_parent *p)
 	channel_free(p->channel);
 	for (size_t i = 0; i < FAKE_MAX; i++)
 		buf_release(&p->requests[i]);
-	buf_release(&p->body);
+	buf_release(&p->call.body);
+	buf_release(&p->other.body);
+	buf_release(&p->background_body);
 	buf_release(&p->events);
 	json_object_put(p->report);
 	json_object_put(p->result_body);

@@ -23,9 +23,18 @@ enum fake_kind {
 	FAKE_STALL,  /* half an answer, and nothing more */
 	FAKE_AGAIN,  /* half an answer, `again`, then the whole one */
 	FAKE_FAIL,   /* end: failed with class `text` */
+	FAKE_500,    /* `again` because of HTTP 500, for ever */
 };
 
 #define FAKE_ZERO INT64_MAX
+
+struct fake_call_state { /* of an open call */
+	int64_t req;	 /* 0: none is open */
+	struct call_window window;
+	struct buf body;
+	int attempt;
+	bool answered_again;
+};
 
 struct fake_step {
 	enum fake_kind kind;
@@ -40,6 +49,8 @@ struct fake_parent {
 	const char *api;
 	const struct fake_step *script;
 	size_t n_script;
+	const struct fake_step
+		*background; /* the answer to every background call; NULL: it fails */
 	/* Hooks, all optional. */
 	void (*on_event)(struct fake_parent *p, const char *name, struct json_object *body);
 	void (*on_request)(struct fake_parent *p, size_t index);
@@ -55,11 +66,11 @@ struct fake_parent {
 
 	struct buf requests[FAKE_MAX]; /* bodies */
 	size_t n_requests;
-	int64_t req; /* the open call */
-	struct call_window window;
-	struct buf body;
-	int attempt;
-	bool answered_again;
+	struct fake_call_state call;  /* the one that a frame is about */
+	struct fake_call_state other; /* of the other class: main or background */
+	bool in_background;	      /* `call` is the background one */
+	struct buf background_body;   /* of the last background call */
+	size_t n_background;
 
 	bool hello;
 	size_t cancels, usages, estimated_usages, acks;
@@ -78,6 +89,8 @@ void fake_serve(struct fake_parent *p);
 /* Serves until the agent has ended; fails the test after 30 s. */
 void fake_run(struct fake_parent *p);
 void fake_control(struct fake_parent *p, const char *action, const char *reason);
+/* With a body of JSON. */
+void fake_control_body(struct fake_parent *p, const char *action, const char *body);
 void fake_ready(struct fake_parent *p, const char *body);
 /* Goes away as a dead parent does, and waits until the agent has ended. */
 void fake_die(struct fake_parent *p);
