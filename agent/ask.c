@@ -349,6 +349,7 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 	r.duration_ms = clock_mono_ms() - began;
 	*ret = r;
 	a->counts.requests++;
+	a->asked_ms = began;
 	a->sent_n = a->view.n;
 	a->sent_taken = a->view.taken;
 	a->sent_epoch = a->view.epoch;

@@ -11,6 +11,7 @@
 
 #include "agent/attach.h"
 #include "agent/context/epoch.h"
+#include "agent/context/price.h"
 #include "agent/context/summary.h"
 #include "agent/events.h"
 #include "agent/tools/tool.h"
@@ -141,6 +142,7 @@ static void tell(const struct compact_job *job, int64_t after)
 		.by_rule = job->kind == KIND_RULE,
 		.reason = job->kind == KIND_RULE ? job->why : "",
 		.duration_ms = clock_mono_ms() - job->began,
+		.cache_lost = price_tokens_from(&a->view, job->from),
 	};
 
 	event_compact(a->channel, &facts);

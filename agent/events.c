@@ -85,20 +85,10 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 	add_flag(&body, "by_rule", facts->by_rule);
 	add_cstr(&body, "reason", facts->reason);
 	add_i64(&body, "duration_ms", facts->duration_ms);
+	add_i64(&body, "saved", MAX(facts->before - facts->after, 0));
+	add_i64(&body, "cache_lost", facts->cache_lost);
 	buf_addc(&body, '}');
 	send_event(ch, "compact", &body);
-}
-
-void event_cleared(struct channel *ch, int64_t before, int64_t after)
-{
-	struct event_compact_facts facts = {
-		.trigger = "results",
-		.before = before,
-		.after = after,
-		.reason = "",
-	};
-
-	event_compact(ch, &facts);
 }
 
 void event_tool(struct channel *ch, const struct event_tool_facts *facts)

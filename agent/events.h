@@ -35,9 +35,8 @@ struct event_compact_facts { /* H15 */
 	bool by_rule;	       /* no summary could be had: facts stand in its place */
 	const char *reason;    /* why not */
 	int64_t duration_ms;
+	int64_t cache_lost; /* tokens that the provider's cache must take again */
 };
-/* The same event for results that were cleared (T7): no call, trigger "results". */
-void event_cleared(struct channel *ch, int64_t before, int64_t after);
 void event_compact(struct channel *ch, const struct event_compact_facts *facts);
 
 struct event_tool_facts {

@@ -60,16 +60,22 @@ static struct ledger_tool *tool_entry(struct ledger *ledger, const char *name)
 	return &ledger->tools[ledger->n_tools++];
 }
 
+static void book_tokens(struct ledger *ledger, enum ledger_category category, int64_t tokens,
+			int64_t bytes)
+{
+	ledger->category[category] += tokens;
+	ledger->since += tokens;
+	if (category != LEDGER_THINKING)
+		ledger->text_bytes += bytes;
+}
+
 /* Books counts under a category and among what no usage has covered. */
 static int64_t book(struct ledger *ledger, enum ledger_category category,
 		    const struct text_counts *counts)
 {
 	int64_t tokens = estimate_tokens(&ledger->estimator, counts);
 
-	ledger->category[category] += tokens;
-	ledger->since += tokens;
-	if (category != LEDGER_THINKING)
-		ledger->text_bytes += estimate_bytes(counts);
+	book_tokens(ledger, category, tokens, estimate_bytes(counts));
 	estimate_merge(&ledger->unmeasured, counts);
 	return tokens;
 }
@@ -156,15 +162,46 @@ void ledger_add(struct ledger *ledger, struct message *m)
 	ledger->since += MESSAGE_OVERHEAD;
 	estimate_merge(&ledger->unmeasured, &frame);
 	for (size_t i = 0; i < m->n_blocks; i++) {
-		const struct block *b = &m->blocks[i];
+		struct block *b = &m->blocks[i];
 		struct text_counts counts = block_count(b);
-		int64_t tokens = book(ledger, block_category(b), &counts);
 
+		b->estimate = book(ledger, block_category(b), &counts);
 		if (b->kind == BLOCK_TOOL_RESULT && b->name)
-			tool_entry(ledger, b->name)->tokens += tokens;
-		sum += tokens;
+			tool_entry(ledger, b->name)->tokens += b->estimate;
+		sum += b->estimate;
 	}
 	m->estimate = sum;
+}
+
+/* Bytes of a block as far as they have to do with its tokens. */
+static int64_t block_bytes(const struct block *b)
+{
+	if (b->kind == BLOCK_IMAGE)
+		return 0;
+	return (int64_t)(b->text_len || !b->raw ? b->text_len : strlen(b->raw));
+}
+
+/* Divides measured tokens among an answer's thinking, or among the rest of it, by bytes. */
+static void divide(struct message *m, bool thinking, int64_t tokens)
+{
+	int64_t bytes = 0, left = tokens;
+	struct block *last = NULL;
+
+	for (size_t i = 0; i < m->n_blocks; i++)
+		if ((m->blocks[i].kind == BLOCK_THINKING) == thinking)
+			bytes += block_bytes(&m->blocks[i]) + BLOCK_OVERHEAD;
+	for (size_t i = 0; i < m->n_blocks; i++) {
+		struct block *b = &m->blocks[i];
+
+		if ((b->kind == BLOCK_THINKING) != thinking)
+			continue;
+		b->estimate = (int64_t)((double)tokens * (double)(block_bytes(b) + BLOCK_OVERHEAD) /
+					(double)bytes);
+		left -= b->estimate;
+		last = b;
+	}
+	if (last)
+		last->estimate += left;
 }
 
 /* Splits an answer's measured output between thinking and the rest. */
@@ -183,6 +220,8 @@ static void book_answer(struct ledger *ledger, struct message *m, const struct m
 	ledger->category[LEDGER_THINKING] += thinking;
 	ledger->category[LEDGER_ASSISTANT] += usage->output - thinking;
 	m->estimate = usage->output;
+	divide(m, true, thinking);
+	divide(m, false, usage->output - thinking);
 }
 
 /* Trap 84: far less was counted than was sent, and prompt and answer always fill the same total. */
@@ -239,6 +278,47 @@ void ledger_cleared(struct ledger *ledger, int64_t tokens)
 	*results = MAX(*results - tokens, 0);
 }
 
+int64_t ledger_take_out(struct ledger *ledger, const struct message *m)
+{
+	for (size_t i = 0; i < m->n_blocks; i++) {
+		const struct block *b = &m->blocks[i];
+		int64_t *category = &ledger->category[block_category(b)];
+
+		*category = MAX(*category - b->estimate, 0);
+		if (b->kind == BLOCK_TOOL_RESULT && b->name) {
+			struct ledger_tool *tool = tool_entry(ledger, b->name);
+
+			tool->tokens = MAX(tool->tokens - b->estimate, 0);
+		}
+		/* Else a session that dropped much would one day not believe its usages. */
+		if (b->kind != BLOCK_THINKING)
+			ledger->text_bytes = MAX(ledger->text_bytes - block_bytes(b), 0);
+	}
+	ledger->removed += m->estimate;
+	return m->estimate;
+}
+
+int64_t ledger_put_in(struct ledger *ledger, struct message *m)
+{
+	int64_t sum = MESSAGE_OVERHEAD;
+
+	ledger->since += MESSAGE_OVERHEAD;
+	for (size_t i = 0; i < m->n_blocks; i++) {
+		struct block *b = &m->blocks[i];
+
+		if (!b->estimate) {
+			struct text_counts counts = block_count(b);
+
+			b->estimate = estimate_tokens(&ledger->estimator, &counts);
+		}
+		book_tokens(ledger, block_category(b), b->estimate, block_bytes(b));
+		if (b->kind == BLOCK_TOOL_RESULT && b->name)
+			tool_entry(ledger, b->name)->tokens += b->estimate;
+		sum += b->estimate;
+	}
+	return m->estimate = sum;
+}
+
 /* Answers that a usage measured are estimated like the rest: the next usage covers all of it again. */
 void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n)
 {
@@ -260,6 +340,11 @@ void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n
 int64_t ledger_used(const struct ledger *ledger)
 {
 	return MAX(ledger->base + ledger->since - ledger->removed, 0);
+}
+
+int64_t ledger_results(const struct ledger *ledger)
+{
+	return ledger->category[LEDGER_RESULTS] + ledger->category[LEDGER_ATTACHMENTS];
 }
 
 int64_t ledger_tool(const struct ledger *ledger, const char *name)

@@ -68,12 +68,17 @@ void ledger_add(struct ledger *ledger, struct message *m);
  * answer that is not kept: its output does not count). */
 void ledger_answer(struct ledger *ledger, struct message *m, const struct model_usage *usage);
 void ledger_removed(struct ledger *ledger, int64_t tokens);
-/* Results were cleared: their category holds less. ledger_removed books the sum. */
+/* Results of the categories below were cleared by the provider (H2). ledger_removed books the sum. */
 void ledger_cleared(struct ledger *ledger, int64_t tokens);
+/* An epoch's end (context/epoch.h): the view lost this message, or got that one. Both return its tokens; a
+ * block whose estimate is known is not counted again, so the cost is that of what is new. */
+int64_t ledger_take_out(struct ledger *ledger, const struct message *m);
+int64_t ledger_put_in(struct ledger *ledger, struct message *m);
 /* The view was rewritten: everything but the fixed part is counted anew, and no usage is known yet. */
 void ledger_restart(struct ledger *ledger, struct message *const *view, size_t n);
 
 int64_t ledger_used(const struct ledger *ledger);
+int64_t ledger_results(const struct ledger *ledger); /* of all tools, with their images */
 int64_t ledger_tool(const struct ledger *ledger, const char *name);
 /* The estimate of a text that is not in the conversation yet. */
 int64_t ledger_estimate_text(const struct ledger *ledger, const char *text, size_t n);

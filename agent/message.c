@@ -170,6 +170,7 @@ struct block *message_add_block(struct message *m, const struct block *block)
 	b->raw = mem_strdup(block->raw);
 	b->is_error = block->is_error;
 	b->partial = block->partial;
+	b->estimate = block->estimate;
 	return b;
 }
 

@@ -49,7 +49,8 @@ struct block {
 	size_t text_len; /* bytes; text also has a NUL behind them */
 	char *raw;
 	bool is_error;
-	bool partial; /* cut by max_tokens or a broken stream */
+	bool partial;	  /* cut by max_tokens or a broken stream */
+	int64_t estimate; /* tokens, by the ledger; 0 before */
 };
 
 struct message {

@@ -17,6 +17,7 @@
 #include "agent/context/progress.h"
 #include "agent/context/rungs.h"
 #include "agent/events.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 #define SUMMARY_TOKENS 3000 /* output that a summary is taken to need */
@@ -24,6 +25,24 @@
 #define OVERDUE	       115  /* per cent of the price's threshold: no break is waited for any more */
 #define ROUNDS_KNOWN   8    /* until the growth of a round is known well enough */
 #define EARLY_REST     20   /* rounds after an early compaction that failed */
+
+/* H15: one event a rung. What passed the validator was another list (I2). */
+static void on_done(void *arg, const struct rung *rung, const struct epoch_done *done,
+		    int64_t before, int64_t after)
+{
+	struct agent *a = arg;
+	struct event_compact_facts facts = {
+		.trigger = rung->name,
+		.before = before,
+		.after = after,
+		.messages = done->messages,
+		.cache_lost = done->cache_lost,
+		.reason = "",
+	};
+
+	a->validator = (struct validator){.n = 0};
+	event_compact(a->channel, &facts);
+}
 
 static struct rung_input rung_input(struct agent *a)
 {
@@ -33,9 +52,12 @@ static struct rung_input rung_input(struct agent *a)
 		.model = a->settings->model,
 		.knobs = &a->settings->knobs,
 		.rounds_left = a->settings->max_rounds - a->conversation.round,
+		.idle_ms = a->asked_ms ? clock_mono_ms() - a->asked_ms : 0,
 		.ledger = &a->ledger,
 		.budget = &a->budget,
 		.offload = &a->offload,
+		.on_done = on_done,
+		.arg = a,
 	};
 }
 
@@ -43,16 +65,10 @@ static struct rung_input rung_input(struct agent *a)
 static int run_rungs(struct agent *a, struct err *err)
 {
 	struct rung_input in = rung_input(a);
-	int64_t before = ledger_used(&a->ledger), freed = 0;
+	int64_t freed = 0;
 
 	view_sync(&a->view, &a->conversation);
-	if (rungs_run(RUNG_REQUEST, &in, room_threshold(a), &freed, err) < 0)
-		return -1;
-	if (freed) {
-		a->validator = (struct validator){.n = 0}; /* what passed was another list (I2) */
-		event_cleared(a->channel, before, ledger_used(&a->ledger));
-	}
-	return 0;
+	return rungs_run(RUNG_REQUEST, &in, room_threshold(a), &freed, err);
 }
 
 /* ---- the threshold ---- */

@@ -126,6 +126,7 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	    toolbox_init(&a->toolbox, s, tools, n_tools, err) < 0 || make_client(a, err) < 0 ||
 	    make_words(a, err) < 0 || transcript_open(s->dir_generation, &a->transcript, err) < 0)
 		return -1;
+	a->view.record = a->transcript;
 	session_notes_init(a);
 	transcript_follow(a->transcript, a->words.writer);
 	transcript_start(a->transcript, s);

@@ -194,6 +194,12 @@ void transcript_undone(struct transcript *t)
 	jsonl_end(t->writer);
 }
 
+void transcript_edit(struct transcript *t, struct json_object *edit)
+{
+	t->records++;
+	jsonl_add(t->writer, "system", edit);
+}
+
 void transcript_end(struct transcript *t, const char *status, const char *reason)
 {
 	struct buf *out = begin(t, "end");

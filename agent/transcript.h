@@ -12,6 +12,8 @@
  *   system        {subtype: "compact_boundary", content, compactMetadata: {trigger, preTokens, postTokens,
  *                 preservedSegment: {headUuid, anchorUuid, tailUuid}}} (H12; uids as strings)
  *   system        {subtype: "compact_undone"}: the last boundary does not hold any more
+ *   system        {subtype: "context_edit", rung, epoch, edits: [...]}: the view was rewritten; which of its
+ *                 messages went, and what stands in their place (context/edit_record.h)
  *   end           {status, reason}
  *
  * Writing functions only fill the batch; transcript_sync brings it out in one write and one
@@ -59,6 +61,9 @@ struct transcript_boundary { /* H12 */
 void transcript_boundary(struct transcript *t, const struct transcript_boundary *boundary);
 /* The last boundary does not hold any more. */
 void transcript_undone(struct transcript *t);
+/* An epoch's end, as context/edit_record.h makes it; borrowed. */
+struct json_object;
+void transcript_edit(struct transcript *t, struct json_object *edit);
 void transcript_end(struct transcript *t, const char *status, const char *reason);
 
 /* All records so far are on disk afterwards. A full disk is ERR_NO_SPACE, "no space on PATH" (trap

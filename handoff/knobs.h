@@ -55,7 +55,9 @@
 	KNOB(clear_keep, "clear_keep", COUNT, 0, 1000, 5, "newest results that are never cleared") \
 	KNOB(clear_idle, "clear_idle", FLAG, 0, 1, 0,                                              \
 	     "clear old results when the provider's cache has lapsed anyway")                      \
+	KNOB(clear_mcp, "clear_mcp", FLAG, 0, 1, 0, "clear results of MCP tools too")              \
 	KNOB(snip, "snip", FLAG, 0, 1, 1, "remove rounds whose reads were superseded")             \
+	KNOB(snip_keep, "snip_keep", ROUNDS, 1, 1000, 5, "newest rounds that are never removed")   \
 	KNOB(decay, "decay", FLAG, 0, 1, 0, "shorten results by their age in rounds")              \
 	KNOB(provider_edits, "provider_edits", FLAG, 0, 1, 0,                                      \
 	     "let the provider clear old results where it offers that")                            \

@@ -1,37 +1,33 @@
 /*
  * clear.c - which results go, and whether it pays.
  *
- * The newest stay (knob clear_keep), wherever they are. Subagent reports, notes and MCP results are not on the list:
- * nobody can get them again. A result that was cleared is small, so it is never found a second time.
+ * The newest stay (knob clear_keep), wherever they are. Subagent reports, notes and MCP results are not on the
+ * list of about.c: nobody can get them again. A result that was cleared is small, so it is never found a second
+ * time (T3). Sizes are those that the ledger has already counted: looking reads no text.
  */
 #include "agent/context/clear.h"
 
-#include "agent/context/epoch.h"
 #include "base/memory.h"
 
-#define ROUNDS_TO_COME 20 /* at most that many are counted on */
-#define SMALL	       60 /* tokens: a result of this size gains nothing */
+#define SMALL 60 /* tokens: a result of this size gains nothing */
 
-static const struct {
-	const char *name;
-	bool effects;
-} clearable[] = {
-	{"read", false}, {"grep", false}, {"glob", false},
-	{"shell", true}, {"edit", true},  {"write", true},
-};
-
-static const char *placeholder(const struct block *b)
+/* A result that can be cleared, with its images. */
+static bool is_clearable(const struct rung_input *in, const struct block *b)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(clearable); i++) {
-		if (b->kind == BLOCK_TOOL_RESULT && strcmp(b->name, clearable[i].name) == 0)
-			return clearable[i].effects ? CLEARED_EFFECT : CLEARED;
-	}
-	return NULL;
+	return about_placeholder(b, in->knobs) != NULL;
 }
 
-static int64_t tokens_of(const struct ledger *ledger, const struct block *b)
+/* What goes with a result that is cleared: it and the images behind it. */
+static int64_t tokens_of(const struct message *m, size_t k, size_t *ret_images)
 {
-	return ledger_estimate_text(ledger, b->text, b->text_len);
+	int64_t sum = m->blocks[k].estimate;
+	size_t images = 0;
+
+	while (k + images + 1 < m->n_blocks && m->blocks[k + images + 1].kind == BLOCK_IMAGE &&
+	       m->blocks[k + images + 1].id)
+		sum += m->blocks[k + ++images].estimate;
+	*ret_images = images;
+	return sum;
 }
 
 /* What would be gained, and the first message that changes. */
@@ -39,24 +35,27 @@ struct plan {
 	int64_t total; /* tokens of all clearable results */
 	int64_t gain;
 	size_t first; /* index in the view */
-	size_t keep;  /* results from the end that stay */
 };
 
 /* From the newest to the oldest. */
-static struct plan make_plan(const struct view *view, const struct ledger *ledger, size_t stay)
+static struct plan make_plan(const struct rung_input *in, size_t keep)
 {
+	const struct view *view = in->view;
 	struct plan plan = {.first = view->n};
 
 	for (size_t i = view->n; i-- > 0;) {
 		const struct message *m = view->list[i];
 
 		for (size_t k = m->n_blocks; k-- > 0;) {
-			if (!placeholder(&m->blocks[k]))
+			size_t images;
+			int64_t tokens;
+
+			if (!is_clearable(in, &m->blocks[k]))
 				continue;
-			int64_t tokens = tokens_of(ledger, &m->blocks[k]);
+			tokens = tokens_of(m, k, &images);
 			plan.total += tokens;
-			if (plan.keep < stay) {
-				plan.keep++;
+			if (keep) {
+				keep--;
 			} else if (tokens > SMALL) {
 				plan.gain += tokens - SMALL / 2;
 				plan.first = i;
@@ -66,90 +65,68 @@ static struct plan make_plan(const struct view *view, const struct ledger *ledge
 	return plan;
 }
 
-/* The rest of the prefix is written again once; each round to come reads less from the cache. */
-static bool pays(const struct rung_input *in, const struct plan *plan)
-{
-	const struct model_price *price = &in->model->price;
-	int64_t rewritten = 0;
-
-	if (ledger_used(in->ledger) > in->budget->compact)
-		return true;
-	if (!price->known)
-		return false;
-	for (size_t i = plan->first; i < in->view->n; i++)
-		rewritten += in->view->list[i]->estimate;
-	rewritten -= plan->gain;
-	double cost = (double)rewritten * (price->cache_write - price->cache_read);
-	double saved = (double)plan->gain * price->cache_read *
-		       (double)MIN(in->rounds_left, ROUNDS_TO_COME);
-	return saved > cost;
-}
-
-bool clear_wanted(const struct rung_input *in)
-{
-	struct plan plan;
-
-	/* The walk over the view is for windows that can be near the share at all. */
-	if (in->ledger->category[LEDGER_RESULTS] <= in->budget->clear_at)
-		return false;
-	plan = make_plan(in->view, in->ledger, (size_t)in->knobs->clear_keep);
-	return plan.total > in->budget->clear_at && plan.gain >= in->budget->clear_gain &&
-	       pays(in, &plan);
-}
-
-/* A copy of the message in which results that are not among the newest are a line. */
-static struct message *cleared(const struct message *m, const struct ledger *ledger, size_t *keep,
-			       int64_t *freed)
+/* A copy of the message in which results that are not among the newest are a line; NULL if all stay. */
+static struct message *cleared(const struct rung_input *in, const struct message *m, size_t *keep)
 {
 	struct message *copy = message_new(m->role);
-	size_t results = 0;
+	size_t results = 0, seen = 0, changed = 0, images;
 
 	for (size_t k = 0; k < m->n_blocks; k++)
-		results += placeholder(&m->blocks[k]) != NULL;
-	size_t stays = MIN(*keep, results), seen = 0;
+		results += is_clearable(in, &m->blocks[k]);
+	size_t stays = MIN(*keep, results);
 	*keep -= stays;
 	for (size_t k = 0; k < m->n_blocks; k++) {
 		const struct block *b = &m->blocks[k];
-		const char *line = placeholder(b);
-		bool old = line && seen++ < results - stays;
+		bool old = is_clearable(in, b) && seen++ < results - stays;
 
-		if (!old || tokens_of(ledger, b) <= SMALL) {
+		if (!old || tokens_of(m, k, &images) <= SMALL) {
 			message_add_block(copy, b);
 			continue;
 		}
-		*freed += tokens_of(ledger, b);
+		const char *line = about_placeholder(b, in->knobs);
+
 		message_add_result(copy, b->id, b->name, line, strlen(line), b->is_error);
-		while (k + 1 < m->n_blocks && m->blocks[k + 1].kind == BLOCK_IMAGE)
-			k++; /* the pictures of a result go with it */
+		k += images; /* the pictures of a result go with it */
+		changed++;
 	}
 	copy->round = m->round;
-	return copy;
+	if (changed)
+		return copy;
+	message_free(copy);
+	return NULL;
 }
 
-int clear_run(struct rung_input *in, int64_t *ret_freed, struct err *err)
+void clear_old(struct rung_input *in, const char *rung, size_t keep)
 {
 	struct view *view = in->view;
-	size_t keep = (size_t)in->knobs->clear_keep, first = view->n;
-	int64_t freed = 0;
+	struct epoch_edit edit;
 
+	rung_begin(in, rung, &edit);
 	for (size_t i = view->n; i-- > 0;) {
-		int64_t before = freed;
 		struct message *copy;
 
 		if (!message_count(view->list[i], BLOCK_TOOL_RESULT))
 			continue;
-		copy = cleared(view->list[i], in->ledger, &keep, &freed);
-		if (freed == before) {
-			message_free(copy);
-			continue;
-		}
-		copy->estimate = MAX(view->list[i]->estimate - (freed - before), 1);
-		epoch_put(view, in->conversation, i, copy);
-		first = i;
+		copy = cleared(in, view->list[i], &keep);
+		if (copy)
+			epoch_change(&edit, i, i + 1, copy);
 	}
-	if (first < view->n)
-		epoch_close(view, in->conversation, first + 1, in->model->preserved_thinking);
-	ledger_cleared(in->ledger, freed);
-	*ret_freed = freed;
+	epoch_apply(&edit, &in->done);
+}
+
+bool clear_wanted(const struct rung_input *in)
+{
+	/* The walk over the view is for windows that can be near the share at all. */
+	return ledger_results(in->ledger) > in->budget->clear_at;
+}
+
+int clear_run(struct rung_input *in, int64_t *ret_freed, struct err *err)
+{
+	size_t keep = (size_t)in->knobs->clear_keep;
+	struct plan plan = make_plan(in, keep);
+
+	if (plan.total > in->budget->clear_at && rung_earns(in, plan.first, plan.gain))
+		clear_old(in, "clear", keep);
+	*ret_freed = in->done.freed;
 	return 0;
 }

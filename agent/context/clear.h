@@ -5,16 +5,17 @@
 #ifndef BATON_AGENT_CONTEXT_CLEAR_H
 #define BATON_AGENT_CONTEXT_CLEAR_H
 
+#include "agent/context/about.h"
 #include "agent/context/rungs.h"
 
-#define CLEARED "[Old tool result content cleared]"
-#define CLEARED_EFFECT                                                                             \
-	CLEARED " What this call did stands; look at the file or the tree, do not do it again."
-
-/* Clearable results take more than 40 % of effective, a tenth of it would be gained, and it pays: either
- * the compact threshold is passed (a summary would be next), or by the model's prices what is saved over
- * the rounds to come is more than what writing the rest of the prefix again costs (W11). */
+/* Results take more than clear_share per cent of effective. */
 bool clear_wanted(const struct rung_input *in);
+/* Clears, or frees nothing: where clearable results take less than that share, less than clear_gain would be
+ * gained, or it does not pay (rung_earns). */
 int clear_run(struct rung_input *in, int64_t *ret_freed, struct err *err);
+
+/* Clears whatever the newest `keep` clearable results leave, without asking whether it pays: for rungs whose
+ * moment says that it does. `rung` names it. Sets in->done. */
+void clear_old(struct rung_input *in, const char *rung, size_t keep);
 
 #endif

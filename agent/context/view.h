@@ -9,10 +9,15 @@
 #ifndef BATON_AGENT_CONTEXT_VIEW_H
 #define BATON_AGENT_CONTEXT_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/conversation.h"
 #include "agent/message.h"
+
+struct transcript;
+
+#define VIEW_RUNGS 8
 
 struct view {
 	struct message **list;
@@ -21,7 +26,11 @@ struct view {
 	struct message **own; /* copies and summaries that rungs made; the view's */
 	size_t n_own, cap_own;
 	int64_t epoch; /* rewrites so far (W11) */
+	size_t broken; /* index of the first message that the last of them changed */
 	long pinned; /* index of the message that carries a lasting cache marker (H17); -1: none */
+	int64_t looked
+		[VIEW_RUNGS];	   /* tokens in use when a rung looked and found nothing; rungs.c */
+	struct transcript *record; /* where rewrites are put on record; NULL: nowhere. Borrowed */
 };
 
 void view_init(struct view *view);

@@ -192,7 +192,7 @@ static void t7_results_go_before_a_summary(void **state)
 	fake_expect(&p, 7, "echo OLD-1"); /* the call stays */
 	fake_expect_not(&p, 7, "OLD-1\\n");
 	fake_expect(&p, 7, "NEW-3");
-	assert_true(fake_event_seen(&p, "compact", "\"trigger\":\"results\""));
+	assert_true(fake_event_seen(&p, "compact", "\"trigger\":\"clear\""));
 	fake_release(&p);
 }
 

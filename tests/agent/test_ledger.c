@@ -17,6 +17,12 @@ static int setup(void **state)
 	return 0;
 }
 
+static int plain(void **state)
+{
+	ledger_init(&ledger);
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	ledger_release(&ledger);
@@ -162,9 +168,57 @@ static void x8_usage_that_cannot_be(void **state)
 	message_free(answer);
 }
 
+/* W6: what an epoch's end took out is out of every account, and of the bytes by which a usage is believed:
+ * else a long session that dropped much would one day not believe any. */
+static void test_take_out_and_put_in(void **state)
+{
+	struct message *m = message_new(MESSAGE_USER), *line = message_new(MESSAGE_USER);
+	AUTO_FREE char *text = mem_alloc(8001);
+
+	memset(text, 'x', 8000);
+	for (size_t i = 5; i < 8000; i += 6)
+		text[i] = ' ';
+	message_add_result(m, "c1", "read", text, 8000, false);
+	ledger_add(&ledger, m);
+	assert_int_equal(ledger_used(&ledger), m->estimate);
+	assert_int_equal(ledger_take_out(&ledger, m), m->estimate);
+	assert_int_equal(ledger_used(&ledger), 0);
+	assert_int_equal(ledger.category[LEDGER_RESULTS], 0);
+	assert_int_equal(ledger_tool(&ledger, "read"), 0);
+	assert_in_range(ledger.text_bytes, 0, 100);
+	message_add_result(line, "c1", "read", "cleared", 7, false);
+	int64_t came = ledger_put_in(&ledger, line);
+	assert_int_equal(came, line->estimate);
+	assert_int_equal(ledger_used(&ledger), line->estimate);
+	assert_true(ledger_tool(&ledger, "read") > 0);
+	message_free(m);
+	message_free(line);
+}
+
+/* What a usage measured is divided among the answer's blocks, to the last token. */
+static void test_blocks_of_an_answer(void **state)
+{
+	struct message *m = message_new(MESSAGE_ASSISTANT);
+	struct model_usage usage = {.input = 500, .output = 101, .thinking = 31, .known = true};
+
+	message_add_thinking(m, NULL, "so so", 5, "{}");
+	message_add_text(m, ORIGIN_MODEL, "I look.", 7);
+	message_add_call(m, "c1", "read", "{\"path\":\"a.c\"}", 14, NULL);
+	ledger_answer(&ledger, m, &usage);
+	assert_int_equal(m->blocks[0].estimate, 31);
+	assert_int_equal(m->blocks[1].estimate + m->blocks[2].estimate, 70);
+	ledger_take_out(&ledger, m);
+	assert_int_equal(ledger.category[LEDGER_ASSISTANT], 0);
+	assert_int_equal(ledger.category[LEDGER_THINKING], 0);
+	assert_int_equal(ledger_used(&ledger), 500);
+	message_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_take_out_and_put_in, plain, teardown),
+		cmocka_unit_test_setup_teardown(test_blocks_of_an_answer, plain, teardown),
 		cmocka_unit_test_setup_teardown(w6_before_the_first_usage_all_is_estimated, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(w6_usage_is_the_base, setup, teardown),

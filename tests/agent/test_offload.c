@@ -273,7 +273,9 @@ static void h0_is_the_first_rung(void **state)
 	const struct rung *rungs = rung_table(&n);
 	struct arrival a;
 	struct context_knobs knobs;
-	struct rung_input in = {.ledger = &ledger,
+	struct view view;
+	struct rung_input in = {.view = &view,
+				.ledger = &ledger,
 				.knobs = &knobs,
 				.budget = &budget,
 				.offload = &offload,
@@ -282,6 +284,7 @@ static void h0_is_the_first_rung(void **state)
 	int64_t freed = 0;
 
 	knobs_init(&knobs);
+	view_init(&view);
 	assert_true(n >= 1);
 	assert_string_equal(rungs[0].name, "offload");
 	fill(&a, "glob", 3000);
