@@ -217,6 +217,7 @@ struct scan {
 	size_t max_line;
 	bool skipping; /* the line in hand is above max_line: its bytes are dropped */
 	struct jsonl_stats stats;
+	jsonl_want_fn want; /* NULL: all lines */
 	jsonl_record_fn on_record;
 	void *arg;
 };
@@ -242,7 +243,7 @@ static int take_line(struct scan *scan, const char *s, size_t n)
 		count_bad(scan);
 		return 0;
 	}
-	if (is_blank(s, n))
+	if (is_blank(s, n) || (scan->want && !scan->want(s, n, scan->arg)))
 		return 0;
 	if (json_parse(s, n, &record, NULL) < 0 || !json_object_is_type(record, json_type_object)) {
 		count_bad(scan);
@@ -281,19 +282,14 @@ static int take_lines(struct scan *scan, struct buf *text)
 	return rc;
 }
 
-int jsonl_read(const char *path, int64_t from, size_t max_line, jsonl_record_fn on_record,
-	       void *arg, struct jsonl_stats *ret_stats, struct err *err)
+static int scan_file(struct scan *scan, const char *path, int64_t from,
+		     struct jsonl_stats *ret_stats, struct err *err)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return err_sys(err, "cannot open '%s'", path);
 	if (from > 0 && lseek(fd, from, SEEK_SET) < 0)
 		return err_sys(err, "cannot seek in '%s'", path);
-	struct scan scan = {.line = 1,
-			    .offset = from,
-			    .max_line = max_line,
-			    .on_record = on_record,
-			    .arg = arg};
 	AUTO_BUF struct buf text = BUF_INIT;
 	int rc = 0;
 	while (rc == 0) {
@@ -303,11 +299,32 @@ int jsonl_read(const char *path, int64_t from, size_t max_line, jsonl_record_fn 
 			return err_sys(err, "cannot read '%s'", path);
 		if (got == 0)
 			break;
-		rc = take_lines(&scan, &text);
+		rc = take_lines(scan, &text);
 	}
-	if (rc == 0 && (text.len || scan.skipping))
-		count_bad(&scan); /* torn: the newline is what makes a record whole */
+	if (rc == 0 && (text.len || scan->skipping))
+		count_bad(scan); /* torn: the newline is what makes a record whole */
 	if (ret_stats)
-		*ret_stats = scan.stats;
+		*ret_stats = scan->stats;
 	return rc;
+}
+
+int jsonl_read(const char *path, int64_t from, size_t max_line, jsonl_record_fn on_record,
+	       void *arg, struct jsonl_stats *ret_stats, struct err *err)
+{
+	struct scan scan = {.line = 1,
+			    .offset = from,
+			    .max_line = max_line,
+			    .on_record = on_record,
+			    .arg = arg};
+
+	return scan_file(&scan, path, from, ret_stats, err);
+}
+
+int jsonl_search(const char *path, size_t max_line, jsonl_want_fn want, jsonl_record_fn on_record,
+		 void *arg, struct jsonl_stats *ret_stats, struct err *err)
+{
+	struct scan scan = {
+		.line = 1, .max_line = max_line, .want = want, .on_record = on_record, .arg = arg};
+
+	return scan_file(&scan, path, 0, ret_stats, err);
 }

@@ -55,4 +55,10 @@ typedef int (*jsonl_record_fn)(struct json_object *record, int64_t offset, void 
 int jsonl_read(const char *path, int64_t from, size_t max_line, jsonl_record_fn on_record,
 	       void *arg, struct jsonl_stats *ret_stats, struct err *err);
 
+/* The same for the lines of which `want` says so, by their bytes: searching a long file, most lines need
+ * no parsing. What is not wanted is counted nowhere. */
+typedef bool (*jsonl_want_fn)(const char *line, size_t n, void *arg);
+int jsonl_search(const char *path, size_t max_line, jsonl_want_fn want, jsonl_record_fn on_record,
+		 void *arg, struct jsonl_stats *ret_stats, struct err *err);
+
 #endif

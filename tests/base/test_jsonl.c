@@ -154,6 +154,29 @@ static void test_reader_finds_offsets_and_every_kind_of_bad_line(void **state)
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
+static bool holds_b(const char *line, size_t n, void *arg)
+{
+	return memchr(line, 'b', n) != NULL;
+}
+
+static void test_search_parses_what_is_wanted(void **state)
+{
+	AUTO_FREE char *path = file_join(*state, "run.jsonl");
+	struct seen seen = {.names = BUF_INIT};
+	struct jsonl_stats stats;
+	static const char text[] =
+		"{\"type\":\"a\"}\n{\"type\":\"b\"}\n{\"typ}\n{b}\n{\"type\":\"b2\"}\n";
+
+	append_raw(path, text, sizeof(text) - 1);
+	assert_int_equal(
+		jsonl_search(path, LINE_MAX_BYTES, holds_b, on_record, &seen, &stats, NULL), 0);
+	assert_string_equal(seen.names.data, "b@13 b2@37 ");
+	assert_int_equal(stats.records, 2);
+	assert_int_equal(stats.bad_lines, 1); /* of those that were wanted */
+	assert_int_equal(stats.first_bad_line, 4);
+	buf_release(&seen.names);
+}
+
 /* Lines longer than the maximum, longer than a read, and in between. */
 static void test_long_lines(void **state)
 {
@@ -308,6 +331,7 @@ int main(void)
 		folder_test(test_records_and_batches),
 		folder_test(test_trap_138_bad_lines_are_isolated),
 		folder_test(test_reader_finds_offsets_and_every_kind_of_bad_line),
+		folder_test(test_search_parses_what_is_wanted),
 		folder_test(test_long_lines),
 		folder_test(test_trap_140_torn_last_line_is_ended),
 		folder_test(test_i10_short_write_is_taken_back),
