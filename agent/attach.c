@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "agent/memory_show.h"
 #include "agent/tools/tool.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -30,7 +31,9 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 }
 
 static const struct attachment attachments[] = {
+	{"memory", true, memory_attach},
 	{"jobs", false, add_jobs},
+	{"recall", true, memory_attach_recall},
 };
 
 const struct attachment *attachment_table(size_t *ret_count)

@@ -20,6 +20,7 @@
 #include "agent/ask.h"
 #include "agent/calls.h"
 #include "agent/events.h"
+#include "agent/memory_show.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
 #include "agent/room.h"
@@ -320,7 +321,10 @@ int work_run(struct agent *a, struct err *err)
 {
 	int rc;
 
-	agent_add_user(a, conversation_opening(a->settings));
+	struct message *opening = conversation_opening(a->settings);
+
+	memory_add_news(a, opening); /* what an earlier generation noted */
+	agent_add_user(a, opening);
 	do {
 		rc = one_round(a, err);
 	} while (!rc);

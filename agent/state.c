@@ -10,6 +10,7 @@
 
 #include "agent/calibration.h"
 #include "agent/events.h"
+#include "agent/memory_show.h"
 #include "agent/prompt.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -124,7 +125,8 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	if (agent_set_budget(a, err) < 0 || file_mkdirs(s->dir_generation, 0700, err) < 0 ||
 	    offload_init(&a->offload, s, &a->budget, err) < 0 ||
 	    toolbox_init(&a->toolbox, s, tools, n_tools, err) < 0 || make_client(a, err) < 0 ||
-	    make_words(a, err) < 0 || transcript_open(s->dir_generation, &a->transcript, err) < 0)
+	    make_words(a, err) < 0 || memory_make(a, err) < 0 ||
+	    transcript_open(s->dir_generation, &a->transcript, err) < 0)
 		return -1;
 	a->view.record = a->transcript;
 	session_notes_init(a);
@@ -142,6 +144,7 @@ void agent_release(struct agent *a)
 	free(a->undo.list);
 	transcript_close(a->transcript);
 	user_words_release(&a->words);
+	memory_release(&a->memory);
 	client_free(a->client);
 	free(a->system);
 	free(a->end_text);

@@ -21,6 +21,7 @@
 #include "agent/context/words.h"
 #include "agent/conversation.h"
 #include "agent/ledger.h"
+#include "agent/memory.h"
 #include "agent/model/client.h"
 #include "agent/record.h"
 #include "agent/repeat.h"
@@ -73,7 +74,8 @@ struct agent {
 	struct validator validator;
 	struct transcript *transcript;
 	struct offload offload;
-	struct user_words words; /* of the user, verbatim (X2) */
+	struct user_words words;      /* of the user, verbatim (X2) */
+	struct working_memory memory; /* the model's own (H18) */
 	struct repeats repeats;
 	struct record record;
 	struct checkpoints checkpoints;

@@ -138,6 +138,9 @@ int toolbox_open(struct toolbox *box, struct waiter *waiter, struct err *err)
 		.read_paths = s->read_paths,
 		.pass_env = s->pass_env,
 		.read_only = s->read_only || !s->write,
+		.memory = box->memory,
+		.generation_dir = s->dir_generation,
+		.generation = s->generation,
 		.shell_timeout_ms = s->shell_timeout_ms,
 		.shell_timeout_max_ms = s->shell_timeout_max_ms,
 	};

@@ -27,9 +27,10 @@ struct toolbox {
 	size_t n_specs;
 	char *report_schema;
 	char *results_dir;
-	struct tool_context *context; /* NULL before the first call */
-	bool needs_nothing;	      /* its tools work without a context: nothing is opened */
-	struct buf unknown;	      /* names of the role that no tool has: for a warning */
+	struct working_memory *memory; /* the agent's; for notes */
+	struct tool_context *context;  /* NULL before the first call */
+	bool needs_nothing;	       /* its tools work without a context: nothing is opened */
+	struct buf unknown;	       /* names of the role that no tool has: for a warning */
 };
 
 /* Picks from `table` (tool_table in a real agent) what the role wants. */

@@ -155,8 +155,9 @@ const char *agent_network(const struct agent_record *agent)
 
 static struct json_object *document_role(const struct agent_record *agent)
 {
-	static const char *const all_tools[] = {"read",	 "write", "edit",   "glob", "grep",
-						"shell", "job",	  "report", NULL};
+	static const char *const all_tools[] = {"read",	  "write",  "edit", "glob",
+						"grep",	  "shell",  "job",  "notes",
+						"recall", "report", NULL};
 	const struct role *role = agent->role;
 	const struct settings *s = agent->run->settings;
 	struct json_object *doc = json_object_new_object();

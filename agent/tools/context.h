@@ -43,6 +43,8 @@ TOOL_PARTS(glob);
 TOOL_PARTS(grep);
 TOOL_PARTS(shell);
 TOOL_PARTS(job);
+TOOL_PARTS(notes);
+TOOL_PARTS(recall);
 void grep_shorten(const struct tool_result *full, size_t budget, const char *where,
 		  struct buf *out);
 void shell_shorten(const struct tool_result *full, size_t budget, const char *where,

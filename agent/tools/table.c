@@ -64,6 +64,19 @@ static const struct tool table[] = {
 		.run = job_run,
 		.shorten = shell_shorten,
 	},
+	{
+		.name = "notes",
+		.description = notes_description,
+		.schema = notes_schema,
+		.run = notes_run,
+	},
+	{
+		.name = "recall",
+		.description = recall_description,
+		.schema = recall_schema,
+		.flags = TOOL_READS | TOOL_REOBTAINABLE,
+		.run = recall_run,
+	},
 };
 
 const struct tool *tool_table(size_t *ret_count)

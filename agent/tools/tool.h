@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "agent/wait.h"
 
+struct working_memory;
 struct tool_context; /* tools/context.h: roots, jobs, file states, settings of one agent */
 
 struct tool_image {
@@ -58,8 +59,8 @@ struct tool {
 			struct buf *out);
 };
 
-/* The table. read, write, edit, glob, grep, shell, job (poll, wait, kill of background jobs). The
- * report tool is the agent's own (agent/report_tool.c): it ends the work. */
+/* The table. read, write, edit, glob, grep, shell, job (poll, wait, kill of background jobs), notes,
+ * recall. The report tool is the agent's own (agent/report_tool.c): it ends the work. */
 const struct tool *tool_table(size_t *ret_count);
 const struct tool *tool_find(const char *name); /* NULL if unknown */
 
@@ -81,6 +82,9 @@ struct tool_settings { /* borrowed strings, valid for the context's life */
 	const char *const
 		*pass_env; /* NULL-terminated names that tools get beside the built-in list */
 	bool read_only;	   /* reviewers: shell sees a read-only tree */
+	struct working_memory *memory; /* that `notes` keeps, the agent's; NULL: none */
+	const char *generation_dir;    /* whose transcripts `recall` reads; NULL: none */
+	int64_t generation;
 	int64_t shell_timeout_ms;     /* default of a call (120,000) */
 	int64_t shell_timeout_max_ms; /* largest that a call may ask for (600,000) */
 	int64_t shell_output_max;     /* bytes of output at which a command is ended; 0: 64 MiB */

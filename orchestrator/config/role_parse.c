@@ -29,10 +29,11 @@ static const struct {
 } tool_names[] = {
 	{"Read", "read"},      {"Write", "write"},   {"Edit", "edit"},	  {"MultiEdit", "edit"},
 	{"Glob", "glob"},      {"LS", "glob"},	     {"Grep", "grep"},	  {"Bash", "shell"},
-	{"BashOutput", "job"}, {"KillShell", "job"}, {"KillBash", "job"},
+	{"BashOutput", "job"}, {"KillShell", "job"}, {"KillBash", "job"}, {"TodoWrite", "notes"},
+	{"TodoRead", "notes"},
 };
-static const char *const our_tools[] = {"read", "write", "edit", "glob",
-					"grep", "shell", "job",	 "report"};
+static const char *const our_tools[] = {"read",	 "write", "edit",  "glob",   "grep",
+					"shell", "job",	  "notes", "recall", "report"};
 
 struct parser {
 	struct role *role;

@@ -3,7 +3,7 @@
 import json
 import re
 
-from rig import answer, check, equal, main, report, shell, test
+from rig import answer, call, check, equal, main, report, shell, test
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -67,6 +67,30 @@ def the_users_words_are_put_back_and_nothing_is_added(world):
     check("nobody gave" in done.err, "a word about it", done)
     words = [json.loads(line) for line in open(f"{run.dir}/agents/a1/1/words.jsonl", encoding="utf-8")]
     check(any("Never push anything." in json.dumps(w) for w in words), "the words on disk (I6)", words)
+
+
+@test
+def progress_survives_a_compaction(world):
+    """H18, trap 18: nine of ten items are ticked, and a summary says three; the head of what follows says nine."""
+    world.repository()
+    plan = "".join(f"- [ ] step {n}\n" for n in range(1, 11))
+    lying = SUMMARY.replace("7. Pending tasks:\nnone", "7. Pending tasks:\nseven of ten steps are open")
+    rules = [
+        {"match": {"is_compaction": True}, "answer": {"text": lying}},
+        {"match": {"task": r"your plan\.md, 9 done, 1 open"}, "answer": answer(report("Nine of ten."))},
+        {"match": {"last_message": "(?i)call .?report.? now"}, "answer": answer(report("It is lost.", "partial"))},
+        {"match": {"turn": 0}, "answer": answer(call("notes", operation="plan_write", plan=plan))},
+        {"match": {"tool_result": "0 done, 10 open"},
+         "answer": answer(call("notes", operation="plan_tick", numbers=list(range(1, 10))))},
+        {"match": {}, "answer": answer(shell(STEP))},
+    ]
+    done = world.baton("run", TASK, "--model", f"rehearsal:{world.scenario(rules, window=16000)}", "--window", "16000")
+    run = world.run()
+    check(len(run.records("agent.compact")) >= 1, "compactions", done)
+    equal(run.last("run.finished")["status"], "succeeded", "status", done)
+    check("Nine of ten." in json.dumps(run.report()), "the report", run.report())
+    with open(f"{run.dir}/agents/a1/1/plan.md", encoding="utf-8") as file:
+        equal(file.read().count("- [x]"), 9, "plan.md")
 
 
 @test

@@ -82,7 +82,7 @@ static void test_rights_of_built_in_roles(void **state)
 	struct role *role = NULL;
 
 	assert_int_equal(role_load("reviewer", NULL, &role, NULL), 0);
-	has_tools(role, "read glob grep");
+	has_tools(role, "read glob grep notes recall");
 	assert_false(role->write);
 	role_free(role);
 	assert_int_equal(role_load("lead", NULL, &role, NULL), 0);
@@ -200,13 +200,14 @@ static void test_empty_front_matter(void **state)
 
 static void test_usual_file(void **state)
 {
-	struct role *role = parse("---\nname: code-reviewer\ndescription: Reviews code.\n"
-				  "tools: Read, Grep, Glob , Bash, WebFetch, mcp__x__y, MultiEdit\n"
-				  "model: sonnet\ncolor: purple\n---\n\nYou review.\n",
-				  true);
+	struct role *role =
+		parse("---\nname: code-reviewer\ndescription: Reviews code.\n"
+		      "tools: Read, Grep, Glob , Bash, WebFetch, mcp__x__y, MultiEdit, TodoWrite\n"
+		      "model: sonnet\ncolor: purple\n---\n\nYou review.\n",
+		      true);
 
 	assert_string_equal(role->name, "code-reviewer");
-	has_tools(role, "read grep glob shell edit");
+	has_tools(role, "read grep glob shell edit notes");
 	assert_true(role->write);
 	assert_null(role->model);
 	assert_string_equal(role->prompt, "You review.\n");
