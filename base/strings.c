@@ -102,6 +102,26 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 	return found;
 }
 
+int text_parse_bool(const char *s, bool *ret)
+{
+	static const char *const yes[] = {"1", "true", "yes", "on"};
+	static const char *const no[] = {"0", "false", "no", "off", ""};
+
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
+		if (strcmp(yes[i], s) == 0) {
+			*ret = true;
+			return 0;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(no); i++) {
+		if (strcmp(no[i], s) == 0) {
+			*ret = false;
+			return 0;
+		}
+	}
+	return -1;
+}
+
 int text_parse_i64(const char *s, int64_t *ret)
 {
 	bool negative = *s == '-';

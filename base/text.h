@@ -57,6 +57,8 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
  * by text_parse_count (k = 1,000, m = 1,000,000). Durations: "90", "90s", "10m", "1h30m", "250ms".
  */
 int text_parse_i64(const char *s, int64_t *ret);
+/* "true", "yes", "on", "1" and their opposites; "" is no. */
+int text_parse_bool(const char *s, bool *ret);
 int text_parse_count(const char *s, int64_t *ret);
 int text_parse_duration_ms(const char *s, int64_t *ret_ms);
 

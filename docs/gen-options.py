@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Fills a template with the tables of options and commands: gen-options.py ROOT TEMPLATE OUTPUT
 
-Reads orchestrator/option_table.h, settings.h (scopes) and command.c, data/models.json and data/roles/ below ROOT,
+Reads orchestrator/option_table.h, settings.h (scopes) and command.c, handoff/knobs.h, data/models.json and data/roles/ below ROOT,
 so that the man page and the completion name what the program knows, and nothing else. The template's kind
-is told by its name: baton.1.in (mdoc) or baton.bash.in. With a .md file as TEMPLATE and OUTPUT the table
-between its two marks is replaced; tests/docs fails when that was forgotten.
+is told by its name: baton.1.in (mdoc) or baton.bash.in. With a .md file as TEMPLATE and OUTPUT the tables
+between their marks are replaced; tests/docs fails when that was forgotten.
 """
 import json
 import os
@@ -12,6 +12,7 @@ import re
 import sys
 
 STRING = r'"((?:[^"\\]|\\.)*)"'
+KNOB_MARKS = ("<!-- knobs: written by docs/gen-options.py -->\n", "<!-- end of knobs -->\n")
 MARKS = ("<!-- options: written by docs/gen-options.py -->\n", "<!-- end of options -->\n")
 
 
@@ -54,6 +55,21 @@ def load_options(root, scopes):
         option["short"] = short.group(1) if short else None
         option["help"] = option["help"][:short.start()] if short else option["help"]
     return options
+
+
+def load_knobs(root):
+    text = join_strings(read(root, "handoff/knobs.h"))
+    text = text[text.index("#define CONTEXT_KNOBS"):text.index("struct context_knobs {")]
+    row = re.compile(rf"KNOB\((\w+), {STRING}, (\w+), ([^,]+), ([^,]+), ([^,]+), {STRING}\)")
+    keys = ("field", "name", "kind", "min", "max", "default", "help")
+    knobs = [dict(zip(keys, match.groups())) for match in row.finditer(text)]
+    if len(knobs) != text.count("KNOB("):
+        sys.exit(f"gen-options: {text.count('KNOB(')} rows in knobs.h, {len(knobs)} understood")
+    for knob in knobs:
+        for key in ("min", "max", "default"):
+            low, _, shift = knob[key].partition("<<")
+            knob[key] = int(low) << int(shift or 0)
+    return knobs
 
 
 def load_commands(root, scopes):
@@ -178,10 +194,26 @@ def markdown_table(options, commands):
     return "\n".join(lines) + "\n"
 
 
-def fill_markdown(template, options, commands):
-    before, rest = template.split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    return before + MARKS[0] + markdown_table(options, commands) + MARKS[1] + after
+def knob_table(knobs):
+    lines = ["| name | type | range | default | meaning |", "| --- | --- | --- | --- | --- |"]
+    for knob in knobs:
+        flag = knob["kind"] == "FLAG"
+        default = ["false", "true"][knob["default"]] if flag else f"{knob['default']:,}"
+        span = "" if flag else f"{knob['min']:,} to {knob['max']:,}"
+        kind = {"FLAG": "true \\| false", "LEARNED": "tokens \\| auto", "PERCENT": "%",
+                "CHARS": "characters"}.get(knob["kind"], knob["kind"].lower())
+        lines.append(f"| `{knob['name']}` | {kind} | {span} | {default} | {knob['help']} |")
+    return "\n".join(lines) + "\n"
+
+
+def replace_between(template, marks, text):
+    before, rest = template.split(marks[0])
+    return before + marks[0] + text + marks[1] + rest.split(marks[1])[1]
+
+
+def fill_markdown(template, options, commands, knobs):
+    template = replace_between(template, MARKS, markdown_table(options, commands))
+    return replace_between(template, KNOB_MARKS, knob_table(knobs))
 
 
 def main():
@@ -191,7 +223,7 @@ def main():
     with open(template_path, encoding="utf-8") as f:
         template = f.read()
     if template_path.endswith(".md"):
-        text = fill_markdown(template, options, commands)
+        text = fill_markdown(template, options, commands, load_knobs(root))
     elif template_path.endswith(".bash.in"):
         text = fill_bash(template, options, commands, root)
     else:

@@ -18,6 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "base/err.h"
+
 #define CONTEXT_KNOBS(KNOB)                                                                        \
 	/* The window (W1 to W4, W8, W12 to W14). */                                               \
 	KNOB(working_ceiling, "working_ceiling", TOKENS, 0, 100000000, 0,                          \
@@ -119,7 +122,22 @@ struct knob {
 	size_t offset; /* of the int64_t in struct context_knobs */
 };
 
+#define KNOB_ONE(field, name, kind, min, max, dflt, help) +1
+enum { KNOBS = 0 CONTEXT_KNOBS(KNOB_ONE) };
+#undef KNOB_ONE
+
+/* A LEARNED knob that says `auto`. The parent alone meets it: start documents hold numbers. */
+#define KNOB_AUTO (-1)
+
 const struct knob *knob_table(size_t *ret_count);
 void knobs_init(struct context_knobs *knobs); /* all at their defaults */
+
+/* By its name, with '-' or '_'; NULL. knob_nearest: the name that was probably meant, or NULL. */
+const struct knob *knob_find(const char *name);
+const char *knob_nearest(const char *name);
+/* A value as a user writes it: 64k, 40, true, auto. ERR_USAGE says what it must be. */
+int knob_parse(const struct knob *knob, const char *text, int64_t *ret, struct err *err);
+/* Appends the value as the user would write it. */
+void knob_print(const struct knob *knob, int64_t value, struct buf *out);
 
 #endif

@@ -88,6 +88,9 @@ static void event_round(struct agent_record *agent, struct json_object *body)
 	agent->rounds = json_i64(body, "round", agent->rounds);
 	agent->used = json_i64(body, "used", agent->used);
 	agent->window = json_i64(body, "window", agent->window);
+	if (!agent->run->rehearsal && agent->model)
+		calibration_response(&agent->run->calibration, agent->model, agent->role->name,
+				     json_i64(body, "output", 0));
 }
 
 static void event_tool(struct agent_record *agent, struct json_object *body)

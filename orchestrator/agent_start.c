@@ -283,11 +283,47 @@ static struct json_object *document_limits(const struct agent_record *agent)
 	return doc;
 }
 
+/* W3: what this role's answers took so far with this model; the built-in buffer until enough is known. */
+static int64_t learned_buffer(const struct agent_record *agent, const struct knob *knob)
+{
+	struct run *run = agent->run;
+	int64_t learned = run->rehearsal ? 0
+					 : calibration_buffer(&run->calibration, agent->model,
+							      agent->role->name);
+
+	return learned > 0 ? learned : knob->dflt;
+}
+
+/* Every number of the context engine, by its table. */
+static struct json_object *document_context(const struct agent_record *agent)
+{
+	struct json_object *doc = json_object_new_object();
+	struct run *run = agent->run;
+	size_t n;
+	const struct knob *table = knob_table(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct knob *k = &table[i];
+		int64_t value = settings_knob(run->settings, k, agent->role->knobs);
+
+		if (k->kind == KNOB_LEARNED && value == KNOB_AUTO)
+			value = learned_buffer(agent, k);
+		if (k->kind == KNOB_FLAG)
+			json_set_bool(doc, k->name, value);
+		else
+			json_set_i64(doc, k->name, value);
+	}
+	run->budget.long_cache |= json_flag(doc, "cache_1h", false);
+	/* A scripted model counts as it likes. */
+	if (!run->rehearsal)
+		json_set(doc, "calibration", calibration_recall(&run->calibration, agent->model));
+	return doc;
+}
+
 static struct json_object *start_document(const struct agent_record *agent)
 {
 	struct run *run = agent->run;
 	struct json_object *doc = json_object_new_object();
-	struct json_object *context = json_object_new_object();
 	AUTO_FREE char *image = file_find_program("baton-image", NULL);
 	AUTO_FREE char *head_ref =
 		agent->branch ? mem_printf("refs/heads/%s", agent->branch) : NULL;
@@ -313,21 +349,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set(doc, "box", document_box(agent));
 	json_set_str(doc, "image_program", image);
 	json_set(doc, "limits", document_limits(agent));
-	json_set_i64(context, "compact_buffer",
-		     agent->role->compact_buffer ? agent->role->compact_buffer : 13000);
-	const char *compact = settings_str(run->settings, OPT_COMPACT);
-	json_set_bool(context, "compact", !compact || strcmp(compact, "off") != 0);
-	json_set_i64(context, "compact_pct",
-		     (int64_t)MAX(settings_double(run->settings, OPT_COMPACT_PCT), 0));
-	json_set_i64(context, "working_ceiling", settings_i64(run->settings, OPT_CEILING));
-	json_set_i64(context, "user_message_bytes", settings_i64(run->settings, OPT_USER_MESSAGE));
-	const char *life = settings_str(run->settings, OPT_CACHE_LIFE);
-	json_set_bool(context, "cache_1h", life && strcmp(life, "1h") == 0);
-	/* A scripted model counts as it likes. */
-	if (!run->rehearsal)
-		json_set(context, "calibration",
-			 calibration_recall(&run->calibration, agent->model));
-	json_set(doc, "context", context);
+	json_set(doc, "context", document_context(agent));
 	return doc;
 }
 

@@ -28,6 +28,8 @@
 	       "summarise an agent's older rounds when its window fills, or never")                \
 	OPTION(COMPACT_PCT, "compact-pct", PERCENT, SCOPE_WORK, CFG_ANY, 0, 100, "", "PERCENT",    \
 	       "share of the usable window at which that happens, instead of the role's buffer")   \
+	OPTION(CONTEXT, "context", LIST, SCOPE_WORK, CFG_ANY, 0, 0, "", "NAME=VALUE",              \
+	       "a number of the context engine; may be repeated")                                  \
 	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
 	       "reasoning effort asked from the model")                                            \
 	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME",                     \

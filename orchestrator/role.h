@@ -27,9 +27,9 @@ struct role {
 	bool write;
 	char *network;			   /* "none", "loopback", "open" */
 	int64_t max_rounds;		   /* 0: the run's */
-	int64_t compact_buffer;		   /* W3; 0: 13,000 */
 	struct json_object *output_schema; /* or NULL */
 	struct json_object *context;	   /* the `context:` mapping as it stands, or NULL */
+	struct json_object *knobs;	   /* its numbers of handoff/knobs.h, checked; or NULL */
 	char **notes;			   /* NULL-terminated warnings for the user */
 };
 

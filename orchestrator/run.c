@@ -220,8 +220,6 @@ struct run *run_new(struct settings *settings, const struct run_driver *driver, 
 	run->agents.limit = (size_t)settings_i64(settings, OPT_AGENTS);
 	run_budget_init(&run->budget, settings_double(settings, OPT_MAX_COST),
 			settings_i64(settings, OPT_MAX_TOKENS));
-	const char *life = settings_str(settings, OPT_CACHE_LIFE);
-	run->budget.long_cache = life && strcmp(life, "1h") == 0;
 	return run;
 }
 

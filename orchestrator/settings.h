@@ -7,7 +7,7 @@
  * ($XDG_CONFIG_HOME/baton/config.yaml). Scalars override; lists are merged. Unknown keys and wrong
  * types are errors with file, line and the nearest name. Beside options a file may hold
  * `providers:` (name -> api, base_url, key_env, auth, headers, ca_file, proxy, concurrency),
- * `models:` (overrides, base/model_table.h) and `trust:`-free notes; providers and models are taken
+ * `models:` (overrides, base/model_table.h), `context:` (numbers of the context engine, handoff/knobs.h) and `trust:`-free notes; providers and models are taken
  * from trusted layers only (never from project files).
  */
 #ifndef BATON_ORCHESTRATOR_SETTINGS_H
@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "handoff/knobs.h"
 #include "orchestrator/option_table.h"
 
 enum option_type {
@@ -91,6 +92,11 @@ const char *settings_str(const struct settings *s, enum option_id id); /* NULL i
 const char *const *settings_list(const struct settings *s, enum option_id id); /* NULL-terminated */
 /* "command line", "environment BATON_MODEL", "/home/u/.config/baton/config.yaml:3", "default". */
 const char *settings_origin(const struct settings *s, enum option_id id);
+/* A number of the context engine for an agent of a role (its checked `context:`, struct role's knobs, or
+ * NULL): managed, command line and environment stand above the role, files below it. KNOB_AUTO if that
+ * is what was asked for. */
+int64_t settings_knob(const struct settings *s, const struct knob *knob, struct json_object *role);
+const char *settings_knob_origin(const struct settings *s, const struct knob *knob);
 struct json_object *
 settings_models(const struct settings *s); /* model overrides or NULL; borrowed */
 

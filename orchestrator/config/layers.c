@@ -328,6 +328,8 @@ static int read_root(struct layer_file *f, struct err *err)
 			rc = read_table(f, key, value, f->s->providers, err);
 		else if (strcmp(key, "models") == 0)
 			rc = read_table(f, key, value, f->s->models, err);
+		else if (strcmp(key, "context") == 0)
+			rc = store_knob_mapping(f->s, value, f->path, f->doc, f->layer, err);
 		else
 			rc = read_option(f, key, value, err);
 		if (rc < 0)
@@ -399,8 +401,22 @@ static int read_environment_list(struct settings *s, const struct option *o, con
 
 #define PREFIX "BATON_"
 
-/* "max-cost" as "MAX_COST"; caller frees. */
-static char *upper_name(const char *option)
+/* Other names of options' variables (W4). */
+static const struct {
+	const char *variable;
+	enum option_id option;
+} other_names[] = {{PREFIX "CONTEXT_WINDOW", OPT_WINDOW}};
+
+static bool is_other_name(const char *variable)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(other_names); i++) {
+		if (strcmp(other_names[i].variable, variable) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *config_upper_name(const char *option)
 {
 	char *name = mem_strdup(option);
 
@@ -415,22 +431,43 @@ static void warn_misspelt(void)
 {
 	static const char *const ours[] = {PREFIX "*", NULL};
 	char **list = env_filter(ours, NULL);
-	const char *names[OPT_COUNT_];
-	size_t n;
-	const struct option *table = option_table(&n);
+	size_t n_options, n = 0, cap = 0;
+	const struct option *table = option_table(&n_options);
+	const char **names = NULL;
 
-	for (size_t i = 0; i < n; i++)
-		names[i] = upper_name(table[i].name);
+	for (size_t i = 0; i < n_options; i++) {
+		MEM_GROW(names, cap, n + 1);
+		names[n++] = config_upper_name(table[i].name);
+	}
+	for (char *variable; (variable = store_knob_variable(n - n_options)); n++) {
+		MEM_GROW(names, cap, n + 1);
+		names[n] = config_upper_name(variable + strlen(PREFIX));
+		free(variable);
+	}
 	for (size_t i = 0; list[i]; i++) {
 		AUTO_FREE char *name = mem_strndup(list[i], strcspn(list[i], "="));
 		const char *near = text_nearest(name + strlen(PREFIX), names, n);
-		if (near && strcmp(near, name + strlen(PREFIX)) != 0)
+		if (near && strcmp(near, name + strlen(PREFIX)) != 0 && !is_other_name(name))
 			log_warn("the variable %s is no option; did you mean " PREFIX "%s?", name,
 				 near);
 	}
 	for (size_t i = 0; i < n; i++)
 		free((void *)names[i]);
+	free(names);
 	env_list_free(list);
+}
+
+static int read_variable(struct settings *s, const struct option *o, const char *name,
+			 struct err *err)
+{
+	const char *text = env_get(name);
+	AUTO_FREE char *where = mem_printf("environment %s", name);
+
+	if (!text || o->layers == CFG_CLI)
+		return 0;
+	if (o->type == OPTION_LIST)
+		return read_environment_list(s, o, text, where, err);
+	return store_text(s, o, text, LAYER_ENVIRONMENT, where, "/", err);
 }
 
 /* BATON_<OPTION> for every option that is not the command line's alone (W4); empty is unset. */
@@ -440,19 +477,19 @@ int layer_read_environment(struct settings *s, struct err *err)
 	const struct option *table = option_table(&n);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct option *o = &table[i];
-		AUTO_FREE char *upper = upper_name(o->name);
+		AUTO_FREE char *upper = config_upper_name(table[i].name);
 		AUTO_FREE char *name = mem_printf(PREFIX "%s", upper);
-		const char *text = env_get(name);
-		if (!text || o->layers == CFG_CLI)
-			continue;
-		AUTO_FREE char *where = mem_printf("environment %s", name);
-		int rc = o->type == OPTION_LIST
-				 ? read_environment_list(s, o, text, where, err)
-				 : store_text(s, o, text, LAYER_ENVIRONMENT, where, "/", err);
-		if (rc < 0)
+
+		if (read_variable(s, &table[i], name, err) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(other_names); i++) {
+		if (read_variable(s, &table[other_names[i].option], other_names[i].variable, err) <
+		    0)
+			return -1;
+	}
+	if (store_knobs_of_environment(s, err) < 0)
+		return -1;
 	warn_misspelt();
 	return 0;
 }

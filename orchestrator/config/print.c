@@ -47,11 +47,13 @@ static void duration_text(int64_t ms, struct buf *out)
 }
 
 /* The value as the user would write it. */
-static void value_text(const struct settings *s, const struct option *o, struct buf *out)
+static void value_text(const struct settings *s, const struct option *o, struct buf *out,
+		       const char **ret_origin)
 {
 	const char *const *list = settings_list(s, o->id);
 
-	if (!s->values[o->id].set)
+	*ret_origin = settings_origin(s, o->id);
+	if (store_option_text(s, o, out, ret_origin) || !s->values[o->id].set)
 		return;
 	switch (o->type) {
 	case OPTION_FLAG: buf_adds(out, settings_flag(s, o->id) ? "true" : "false"); break;
@@ -108,6 +110,21 @@ static void add_tables(const struct settings *s, struct json_object *doc)
 	}
 }
 
+/* All of them, also those that are options: here they have the names that files and roles use. */
+static void add_knobs(const struct settings *s, struct json_object *doc)
+{
+	size_t n;
+	const struct knob *table = knob_table(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *row = mem_printf("context.%s", table[i].name);
+		AUTO_BUF struct buf value = BUF_INIT;
+
+		knob_print(&table[i], settings_knob(s, &table[i], NULL), &value);
+		add_row(doc, row, buf_str(&value), settings_knob_origin(s, &table[i]));
+	}
+}
+
 /* Options of the command line alone are left out: no layer gives them a value. */
 void settings_print_effective(const struct settings *s, bool json, struct buf *out)
 {
@@ -117,11 +134,13 @@ void settings_print_effective(const struct settings *s, bool json, struct buf *o
 
 	for (size_t i = 0; i < n; i++) {
 		AUTO_BUF struct buf value = BUF_INIT;
-		if (table[i].layers == CFG_CLI)
+		const char *origin;
+		if (table[i].layers == CFG_CLI || table[i].id == OPT_CONTEXT)
 			continue;
-		value_text(s, &table[i], &value);
-		add_row(doc, table[i].name, buf_str(&value), settings_origin(s, table[i].id));
+		value_text(s, &table[i], &value, &origin);
+		add_row(doc, table[i].name, buf_str(&value), origin);
 	}
+	add_knobs(s, doc);
 	add_model(s, doc);
 	add_tables(s, doc);
 	if (json) {
@@ -130,7 +149,7 @@ void settings_print_effective(const struct settings *s, bool json, struct buf *o
 	}
 	json_object_object_foreach (doc, name, entry) {
 		AUTO_BUF struct buf row = BUF_INIT;
-		buf_addf(&row, "%-16s %-24s %s", name, json_str(entry, "value", ""),
+		buf_addf(&row, "%-28s %-24s %s", name, json_str(entry, "value", ""),
 			 json_str(entry, "origin", ""));
 		text_printable(out, buf_str(&row), row.len, true);
 		buf_addc(out, '\n');

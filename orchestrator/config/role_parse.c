@@ -276,6 +276,44 @@ static int take_mapping(struct parser *p, const char *key, struct json_object **
 	return 0;
 }
 
+/* What `context:` may hold beside numbers of the context engine. */
+static bool is_other_member(const char *name)
+{
+	static const char *const names[] = {"max_rounds", "reset"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What is wrong is an error in our form; in the other it is somebody else's setting. */
+static int take_knobs(struct parser *p, struct json_object *context, struct err *err)
+{
+	struct role *role = p->role;
+
+	if (!context)
+		return 0;
+	role->knobs = json_object_new_object();
+	json_object_object_foreach (context, name, value) {
+		AUTO_FREE char *pointer = config_pointer("/context", name);
+		const struct knob *knob = NULL;
+		int64_t number = 0;
+
+		if (is_other_member(name))
+			continue;
+		if (knob_member(name, value, p->path, p->doc, pointer, &knob, &number,
+				p->claude ? NULL : err) == 0)
+			json_set_i64(role->knobs, knob->name, number);
+		else if (p->claude)
+			add_note(p, "not used here: context", name);
+		else
+			return -1;
+	}
+	return 0;
+}
+
 /* `context:` is kept whole for the parts that read more of it. */
 static int take_limits(struct parser *p, struct err *err)
 {
@@ -289,8 +327,7 @@ static int take_limits(struct parser *p, struct err *err)
 	struct json_object *context = role->context;
 	if (take_number(p, context, "context/max_rounds", "max_rounds", &role->max_rounds, err) < 0)
 		return -1;
-	return take_number(p, context, "context/compact_buffer", "compact_buffer",
-			   &role->compact_buffer, err);
+	return take_knobs(p, context, err);
 }
 
 /* A role writes if it says so, or if its tools can. YAML's "no" and "off" are words, not false. */
@@ -406,5 +443,6 @@ void role_free(struct role *role)
 	free(role->network);
 	json_object_put(role->output_schema);
 	json_object_put(role->context);
+	json_object_put(role->knobs);
 	free(role);
 }

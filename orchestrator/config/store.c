@@ -224,36 +224,15 @@ static int set_choice(struct value *v, const struct option *o, const char *text,
 	return 0;
 }
 
-/* For --flag=TEXT and the environment; what is neither yes nor no is an error. */
-static int parse_flag(const char *text, bool *ret)
-{
-	static const char *const yes[] = {"1", "true", "yes", "on"};
-	static const char *const no[] = {"0", "false", "no", "off", ""};
-
-	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
-		if (strcmp(text, yes[i]) == 0) {
-			*ret = true;
-			return 0;
-		}
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(no); i++) {
-		if (strcmp(text, no[i]) == 0) {
-			*ret = false;
-			return 0;
-		}
-	}
-	return -1;
-}
-
-int store_text(struct settings *s, const struct option *o, const char *text, enum layer layer,
-	       const char *where, const char *base_dir, struct err *err)
+static int store_value(struct settings *s, const struct option *o, const char *text,
+		       enum layer layer, const char *where, const char *base_dir, struct err *err)
 {
 	struct value *v = &s->values[o->id];
 	bool flag;
 
 	switch (o->type) {
 	case OPTION_FLAG:
-		if (parse_flag(text, &flag) < 0)
+		if (text_parse_bool(text, &flag) < 0)
 			return err_set(err, ERR_USAGE, "%s: '%s' must be true or false, not '%s'",
 				       where, o->name, text);
 		store_flag(s, o, flag, layer, where);
@@ -282,6 +261,18 @@ int store_text(struct settings *s, const struct option *o, const char *text, enu
 	}
 }
 
+int store_text(struct settings *s, const struct option *o, const char *text, enum layer layer,
+	       const char *where, const char *base_dir, struct err *err)
+{
+	if (o->id == OPT_CONTEXT)
+		return store_knob_pair(s, text, layer, where, err);
+	if (store_value(s, o, text, layer, where, base_dir, err) < 0)
+		return -1;
+	if (s->values[o->id].layer == layer)
+		store_knob_of_option(s, o);
+	return 0;
+}
+
 static int set_defaults(struct settings *s, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
@@ -301,6 +292,7 @@ struct settings *store_new(void)
 
 	s->providers = json_object_new_object();
 	s->models = json_object_new_object();
+	store_knobs_init(s);
 	if (set_defaults(s, &err) < 0) {
 		fprintf(stderr, "option table: %s\n", err.message);
 		abort(); /* part of the program: our own bug */
@@ -383,6 +375,7 @@ void settings_free(struct settings *s)
 	for (size_t i = 0; i < s->n_args; i++)
 		free(s->args[i]);
 	free(s->args);
+	store_knobs_release(s);
 	json_object_put(s->providers);
 	json_object_put(s->models);
 	free(s);

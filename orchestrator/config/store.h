@@ -12,6 +12,7 @@ enum layer {
 	LAYER_USER,
 	LAYER_PROJECT,
 	LAYER_PROJECT_LOCAL,
+	LAYER_ROLE, /* of knobs only: a role's `context:` */
 	LAYER_ENVIRONMENT,
 	LAYER_COMMAND_LINE,
 	LAYER_MANAGED,
@@ -30,8 +31,16 @@ struct value {
 	size_t n_list;
 };
 
+/* A number of the context engine, in the order of handoff/knobs.h. */
+struct knob_value {
+	enum layer layer;
+	int64_t number;
+	char *origin; /* NULL: default */
+};
+
 struct settings {
 	struct value values[OPT_COUNT_];
+	struct knob_value knobs[KNOBS];
 	char **args;
 	size_t n_args;
 	bool wants_help;
@@ -50,6 +59,33 @@ void store_flag(struct settings *s, const struct option *option, bool flag, enum
 
 /* Does a value of this option name a file or folder, so that a relative one needs a base? */
 bool option_names_paths(const struct option *option);
+
+/* All knobs at their defaults; and the end of them. */
+void store_knobs_init(struct settings *s);
+void store_knobs_release(struct settings *s);
+/* "NAME=VALUE" of --context. */
+int store_knob_pair(struct settings *s, const char *pair, enum layer layer, const char *where,
+		    struct err *err);
+/* `context:` of a configuration file, with the lines of doc. */
+struct yaml_doc;
+int store_knob_mapping(struct settings *s, struct json_object *mapping, const char *path,
+		       const struct yaml_doc *doc, enum layer layer, struct err *err);
+/* One member of such a mapping, checked; `pointer` is its place in doc. Also for roles. */
+int knob_member(const char *name, struct json_object *value, const char *path,
+		const struct yaml_doc *doc, const char *pointer, const struct knob **ret_knob,
+		int64_t *ret, struct err *err);
+/* BATON_<KNOB> for each, and W4's variables that switch something off. */
+int store_knobs_of_environment(struct settings *s, struct err *err);
+/* Some options are knobs under a name of their own: what an option just got counts for its knob. */
+void store_knob_of_option(struct settings *s, const struct option *option);
+/* The knob's value in the option's words. False if the option is no knob. */
+bool store_option_text(const struct settings *s, const struct option *option, struct buf *out,
+		       const char **ret_origin);
+/* The variables that are read beside those of options, for "did you mean": the i-th, NULL behind the last. The
+ * caller frees. */
+char *store_knob_variable(size_t i);
+/* "max-cost" as "MAX_COST"; caller frees. */
+char *config_upper_name(const char *option);
 
 /* Reads one configuration file if it is there. */
 int layer_read_file(struct settings *s, const char *path, enum layer layer, struct err *err);

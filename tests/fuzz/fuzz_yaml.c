@@ -129,7 +129,8 @@ static void check_role(const struct role *role)
 					   "shell", "job",   "notes", "recall", "report"};
 
 	need(role->prompt && *role->prompt);
-	need(role->max_rounds >= 0 && role->compact_buffer >= 0);
+	need(role->max_rounds >= 0);
+	need(json_i64(role->knobs, "compact_buffer", 0) >= KNOB_AUTO);
 	for (char **tool = role->tools; tool && *tool; tool++) {
 		size_t i = 0;
 		while (i < ARRAY_SIZE(ours) && strcmp(ours[i], *tool) != 0)

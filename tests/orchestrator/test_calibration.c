@@ -89,6 +89,61 @@ static void a_file_that_changed_meanwhile_is_merged_into(void **state)
 	assert_true(rate_of("digits", NULL) > 1 && rate_of("hex", NULL) > 1);
 }
 
+static int64_t buffer_of(const char *role)
+{
+	struct calibration c = {.loaded = false};
+	int64_t buffer = calibration_buffer(&c, &model, role);
+
+	calibration_release(&c);
+	return buffer;
+}
+
+/* Answers of 1 to n times `step` tokens. */
+static void answer(const char *role, int n, int64_t step)
+{
+	struct calibration c = {.loaded = false};
+
+	for (int i = 1; i <= n; i++)
+		calibration_response(&c, &model, role, i * step);
+	calibration_save(&c);
+	calibration_release(&c);
+}
+
+/* W3, `auto`: the 99th percentile of a role's answers and 20 %, from the second run on. */
+static void w3_the_buffer_is_learned(void **state)
+{
+	assert_int_equal(buffer_of("lead"), 0);
+	answer("lead", 199, 10);
+	assert_int_equal(buffer_of("lead"), 0); /* too few */
+	answer("lead", 1, 10);
+	assert_in_range(buffer_of("lead"), 1970 * 12 / 10, 1990 * 12 / 10 * 110 / 100);
+	assert_int_equal(buffer_of("worker"), 0);
+	answer("worker", 300, 100);
+	assert_in_range(buffer_of("worker"), 29700 * 12 / 10, 30000 * 12 / 10 * 110 / 100);
+	learn_and_save("{\"digits\":{\"rate\":1.4,\"tokens\":3000}}");
+	assert_true(buffer_of("worker") > 0 && rate_of("digits", NULL) > 1);
+}
+
+/* What is old weighs less: a role whose answers became short is followed. */
+static void w3_old_answers_fade(void **state)
+{
+	answer("lead", 20000, 100);
+	for (int i = 0; i < 8; i++)
+		answer("lead", 20000, 0 + 1);
+	assert_true(buffer_of("lead") < 100000);
+	assert_true(buffer_of("lead") > 20000);
+}
+
+static void w3_lengths_of_a_damaged_file(void **state)
+{
+	rig_write(state, FILE_NAME,
+		  "{\"version\":1,\"models\":{},\"responses\":{\"p/m\":{\"lead\":{\"-3\":900,"
+		  "\"9999\":900,\"x\":900,\"8\":-4,\"16\":\"many\"},\"b\":7},\"q\":[1]}}");
+	assert_int_equal(buffer_of("lead"), 0);
+	answer("lead", 300, 10);
+	assert_true(buffer_of("lead") > 3000);
+}
+
 static void damaged_files_are_passed_over_and_replaced(void **state)
 {
 	static const char *const damaged[] = {
@@ -176,6 +231,9 @@ int main(void)
 		rig_test(old_rates_do_not_weigh_for_ever),
 		rig_test(a_file_that_changed_meanwhile_is_merged_into),
 		rig_test(damaged_files_are_passed_over_and_replaced),
+		rig_test(w3_the_buffer_is_learned),
+		rig_test(w3_old_answers_fade),
+		rig_test(w3_lengths_of_a_damaged_file),
 		rig_test(a_file_of_a_later_version_is_left_alone),
 		rig_test(rates_without_sense_are_not_kept),
 		rig_test(kinds_and_models_are_bounded),

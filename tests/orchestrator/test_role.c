@@ -90,8 +90,28 @@ static void test_rights_of_built_in_roles(void **state)
 	assert_true(role->write);
 	role_free(role);
 	assert_int_equal(role_load("log-analyst", NULL, &role, NULL), 0);
-	assert_int_equal(role->compact_buffer, 25000); /* W3 */
 	role_free(role);
+}
+
+/* W3: the buffer is a property of the role. */
+static void test_buffers_of_built_in_roles(void **state)
+{
+	static const struct {
+		const char *role;
+		int64_t buffer;
+	} rows[] = {{"log-analyst", 25000},
+		    {"planner", 40000},
+		    {"evaluator", 30000},
+		    {"lead", -2},
+		    {"worker", -2}}; /* the default, 13,000 */
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct role *role = NULL;
+
+		assert_int_equal(role_load(rows[i].role, NULL, &role, NULL), 0);
+		assert_int_equal(json_i64(role->knobs, "compact_buffer", -2), rows[i].buffer);
+		role_free(role);
+	}
 }
 
 /* ---- our form ---- */
@@ -113,11 +133,35 @@ static void test_all_fields(void **state)
 	assert_false(role->write);
 	assert_string_equal(role->network, "loopback");
 	assert_int_equal(role->max_rounds, 5);
-	assert_int_equal(role->compact_buffer, 9000);
+	assert_int_equal(json_i64(role->knobs, "compact_buffer", 0), 9000);
+	assert_int_equal(json_object_object_length(role->knobs), 1);
 	assert_string_equal(json_str(role->context, "reset", ""), "never");
 	assert_string_equal(json_str(role->output_schema, "type", ""), "object");
 	assert_string_equal(role->prompt, "Do it.\n");
 	assert_null(role->notes);
+	role_free(role);
+}
+
+/* M5: every number of the context engine, checked where it is read. */
+static void test_numbers_of_the_context(void **state)
+{
+	struct role *role = parse("---\ncontext: {compact_buffer: auto, tail-messages: 9, "
+				  "decay: true, budget_notes: true}\n---\nGo.",
+				  false);
+
+	assert_int_equal(json_i64(role->knobs, "compact_buffer", 0), -1);
+	assert_int_equal(json_i64(role->knobs, "tail_messages", 0), 9);
+	assert_int_equal(json_i64(role->knobs, "decay", 0), 1);
+	role_free(role);
+	refused("---\nname: x\ncontext:\n  decy: true\n---\nGo.", "r.md:4: unknown");
+	refused("---\ncontext: {decy: true}\n---\nGo.", "did you mean 'decay'?");
+	refused("---\ncontext: {tail_messages: 0}\n---\nGo.", "from 1 to 1000");
+	refused("---\ncontext: {decay: 7}\n---\nGo.", "true or false");
+	role = parse("---\ncontext: {decy: true, tail_messages: 0, clear_keep: 7}\n---\nGo.", true);
+	assert_true(noted(role, "'decy'"));
+	assert_true(noted(role, "'tail_messages'"));
+	assert_int_equal(json_i64(role->knobs, "clear_keep", 0), 7);
+	assert_int_equal(json_object_object_length(role->knobs), 1);
 	role_free(role);
 }
 
@@ -392,6 +436,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		rig_test(test_built_in_roles),
 		rig_test(test_rights_of_built_in_roles),
+		rig_test(test_buffers_of_built_in_roles),
+		rig_test(test_numbers_of_the_context),
 		rig_test(test_all_fields),
 		rig_test(test_what_follows_from_tools),
 		rig_test(test_strict_errors),

@@ -426,12 +426,139 @@ static void test_effective_values(void **state)
 	assert_non_null(strstr(buf_str(&text), "environment BATON_ROLE\n"));
 	assert_int_equal(json_parse(json.data, json.len, &doc, NULL), 0);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(json_obj(doc, table[i].name) != NULL, table[i].layers != CFG_CLI);
+		assert_int_equal(json_obj(doc, table[i].name) != NULL,
+				 table[i].layers != CFG_CLI && table[i].id != OPT_CONTEXT);
 	assert_string_equal(json_str(json_obj(doc, "setup-timeout"), "value", ""), "10m");
 	assert_string_equal(json_str(json_obj(doc, "bytes-idle"), "value", ""), "90s");
 	assert_string_equal(json_str(json_obj(doc, "max-cost"), "value", ""), "2.5");
 	assert_string_equal(json_str(json_obj(doc, "max-cost"), "origin", ""), "command line");
 	settings_free(s);
+}
+
+/* ---- numbers of the context engine ---- */
+
+static int64_t knob(const struct settings *s, const char *name)
+{
+	return settings_knob(s, knob_find(name), NULL);
+}
+
+static const char *knob_origin(const struct settings *s, const char *name)
+{
+	return settings_knob_origin(s, knob_find(name));
+}
+
+/* M5: each layer can set each of them. */
+static void test_knobs_in_all_layers(void **state)
+{
+	rig_write(state, "config/baton/config.yaml",
+		  "context:\n  tail_messages: 8\n  snip: false\n  compact-buffer: auto\n"
+		  "  notes_total: 9k\n");
+	rig_write(state, "project/.baton/config.yaml", "context: {tail_messages: 9}\n");
+	setenv("BATON_NOTES_TOTAL", "7000", 1);
+	setenv("BATON_CONTEXT", "decay=true,clear_keep=3", 1);
+	struct settings *s =
+		must(state, WORDS("--context", "clear_keep=4", "--context=collapse_pct=80%"));
+
+	assert_int_equal(knob(s, "tail_messages"), 9);
+	assert_int_equal(knob(s, "snip"), 0);
+	assert_int_equal(knob(s, "compact_buffer"), KNOB_AUTO);
+	assert_int_equal(knob(s, "notes_total"), 7000);
+	assert_int_equal(knob(s, "decay"), 1);
+	assert_int_equal(knob(s, "clear_keep"), 4);
+	assert_int_equal(knob(s, "collapse_pct"), 80);
+	assert_int_equal(knob(s, "rehydrate_files"), 5);
+	assert_non_null(strstr(knob_origin(s, "snip"), "config/baton/config.yaml:3"));
+	assert_string_equal(knob_origin(s, "notes_total"), "environment BATON_NOTES_TOTAL");
+	assert_string_equal(knob_origin(s, "clear_keep"), "command line");
+	assert_string_equal(knob_origin(s, "rehydrate_files"), "default");
+	settings_free(s);
+}
+
+/* M5 as it is for knobs: the command line and the environment stand above a role, files below it. */
+static void test_a_role_stands_between_files_and_environment(void **state)
+{
+	AUTO_JSON struct json_object *role = json_object_new_object();
+
+	json_set_i64(role, "tail_messages", 12);
+	json_set_i64(role, "clear_keep", 13);
+	json_set_i64(role, "compact_buffer", 25000);
+	rig_write(state, "config/baton/config.yaml",
+		  "context: {tail_messages: 8, compact_buffer: 1000, notes_total: 800}\n");
+	struct settings *s = must(state, WORDS("--context", "clear_keep=4"));
+
+	assert_int_equal(settings_knob(s, knob_find("tail_messages"), role), 12);
+	assert_int_equal(settings_knob(s, knob_find("compact_buffer"), role), 25000);
+	assert_int_equal(settings_knob(s, knob_find("clear_keep"), role), 4);
+	assert_int_equal(settings_knob(s, knob_find("notes_total"), role), 800);
+	settings_free(s);
+}
+
+/* W4: the names as they are written there. */
+static void test_w4_variables(void **state)
+{
+	setenv("BATON_CONTEXT_WINDOW", "64000", 1);
+	setenv("BATON_COMPACT_PCT", "60", 1);
+	setenv("BATON_BLOCKING_LIMIT", "50000", 1);
+	setenv("BATON_DISABLE_COMPACT", "1", 1);
+	setenv("BATON_DISABLE_AUTO_COMPACT", "true", 1);
+	struct settings *s = none(state);
+
+	assert_int_equal(settings_i64(s, OPT_WINDOW), 64000);
+	assert_int_equal(knob(s, "compact_pct"), 60);
+	assert_int_equal(knob(s, "blocking_limit"), 50000);
+	assert_int_equal(knob(s, "compact_any"), 0);
+	assert_int_equal(knob(s, "compact"), 0);
+	settings_free(s);
+	setenv("BATON_DISABLE_COMPACT", "0", 1);
+	s = none(state);
+	assert_int_equal(knob(s, "compact_any"), 1);
+	settings_free(s);
+}
+
+/* Options that are knobs under a name of their own: one number, whatever name set it. */
+static void test_old_names_of_knobs(void **state)
+{
+	AUTO_BUF struct buf json = BUF_INIT;
+	AUTO_JSON struct json_object *doc = NULL;
+
+	rig_write(state, "config/baton/config.yaml",
+		  "compact: off\ncache-life: 1h\ncontext: {compact_pct: 70}\n");
+	struct settings *s = must(state, WORDS("--working-ceiling", "30k"));
+
+	assert_int_equal(knob(s, "compact"), 0);
+	assert_int_equal(knob(s, "cache_1h"), 1);
+	assert_int_equal(knob(s, "working_ceiling"), 30000);
+	assert_int_equal(knob(s, "user_message_bytes"), 50000);
+	settings_print_effective(s, true, &json);
+	assert_int_equal(json_parse(json.data, json.len, &doc, NULL), 0);
+	assert_string_equal(json_str(json_obj(doc, "compact-pct"), "value", ""), "70");
+	assert_string_equal(json_str(json_obj(doc, "compact"), "value", ""), "off");
+	assert_string_equal(json_str(json_obj(doc, "context.compact"), "value", ""), "false");
+	assert_string_equal(json_str(json_obj(doc, "context.compact_pct"), "value", ""), "70");
+	assert_non_null(strstr(json_str(json_obj(doc, "context.cache_1h"), "origin", ""), ":2"));
+	settings_free(s);
+	s = must(state, WORDS("--compact=auto"));
+	assert_int_equal(knob(s, "compact"), 1);
+	settings_free(s);
+}
+
+static void test_wrong_knobs(void **state)
+{
+	refused(state, WORDS("--context", "tail_mesages=3"), "did you mean 'tail_messages'?");
+	refused(state, WORDS("--context", "snip"), "--context snip=VALUE");
+	refused(state, WORDS("--context", "collapse_pct=5"), "from 10 to 100");
+	refused(state, WORDS("--context", "snip=perhaps"), "true or false");
+	refused(state, WORDS("--context", "tail_messages=auto"), "must be a number");
+	refused(state, WORDS("--context", "compact_buffer=x"), "a number or auto");
+	setenv("BATON_TAIL_MESSAGES", "0", 1);
+	refused(state, WORDS("x"),
+		"environment BATON_TAIL_MESSAGES: 'tail_messages' must be from 1");
+	unsetenv("BATON_TAIL_MESSAGES");
+	file_refused(state, "role: lead\ncontext:\n  snipp: true\n", "config.yaml:3: unknown");
+	file_refused(state, "context:\n  snipp: true\n", "did you mean 'snip'?");
+	file_refused(state, "context:\n  tail_messages: true\n", ":2: a number is expected");
+	file_refused(state, "context:\n  snip: [true]\n", ":2: true or false is expected");
+	file_refused(state, "context: [snip]\n", ":1: a mapping is expected");
 }
 
 static void test_help_of_a_scope(void **state)
@@ -469,6 +596,11 @@ int main(void)
 		rig_test(test_trust_is_for_one_file),
 		rig_test(test_effective_values),
 		rig_test(test_help_of_a_scope),
+		rig_test(test_knobs_in_all_layers),
+		rig_test(test_a_role_stands_between_files_and_environment),
+		rig_test(test_w4_variables),
+		rig_test(test_old_names_of_knobs),
+		rig_test(test_wrong_knobs),
 	};
 	return cmocka_run_group_tests_name("orchestrator/settings", tests, NULL, NULL);
 }
