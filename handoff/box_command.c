@@ -148,6 +148,8 @@ char **box_command_env(const struct box_command *s)
 		owned[n_owned++] = mem_printf("%s=%s/%s", caches[i].name, s->cache, caches[i].sub);
 	for (size_t i = 0; i < n_owned; i++)
 		words_add(&extra, owned[i]);
+	for (size_t i = 0; s->set_env && s->set_env[i]; i++)
+		words_add(&extra, s->set_env[i]);
 	char **env = env_filter(allow.items, extra.items);
 	drop_git_variables(env, &extra);
 	for (size_t i = 0; i < n_owned; i++)

@@ -32,6 +32,7 @@ struct box_command {
 	const char *results;	       /* readable; BATON_RESULTS */
 	const char *const *read_paths; /* NULL-terminated, may be NULL: further folders to read */
 	const char *const *pass_env;   /* the same: variables beside the built-in list */
+	const char *const *set_env;    /* the same: NAME=VALUE of the caller's own */
 };
 
 /* Appends "baton-box --level ... --". Nothing without a program. */
