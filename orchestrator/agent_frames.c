@@ -17,6 +17,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
 
 static int body_object(const struct frame *frame, struct json_object **ret, struct err *err)
@@ -227,6 +228,7 @@ int agent_on_frame(struct child *child, const struct frame *frame, struct err *e
 	case FRAME_REPORT: return on_report(agent, frame, err);
 	case FRAME_RESULT: return on_result(agent, frame, err);
 	case FRAME_CHECKPOINT: return on_checkpoint(agent, frame, err);
+	case FRAME_HOOK: return hooks_on_frame(agent, frame, err);
 	default: return calls_from_agent(agent, frame, err);
 	}
 }

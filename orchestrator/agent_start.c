@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
 #include "orchestrator/setup.h"
 
@@ -61,6 +62,7 @@ static void worktree_ready(struct agent_record *agent, const char *failure)
 	agent_start_if_ready(agent); /* it may have waited for the setup command */
 	if (started)
 		send_ready(agent);
+	hooks_worktree_ready(agent);
 }
 
 /* Trap 126: a failed setup is told before the model starts, and nothing is spent. */
@@ -349,6 +351,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set(doc, "box", document_box(agent));
 	json_set_str(doc, "image_program", image);
 	json_set(doc, "limits", document_limits(agent));
+	json_set(doc, "hooks", hooks_document(run->settings));
 	json_set(doc, "context", document_context(agent));
 	return doc;
 }

@@ -22,6 +22,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/hooks.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
 #include "orchestrator/run_open.h"
@@ -161,6 +162,7 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	agent->state = AGENT_COLLECTING;
 	if (agent->setup)
 		child_stop(agent->setup, TERM_GRACE_MS); /* collecting waits for its end */
+	hooks_agent_gone(agent);
 	collect_start(agent);
 }
 
@@ -409,6 +411,7 @@ static void agent_release(struct agent_record *agent)
 	if (agent->ev_deadline)
 		event_free(agent->ev_deadline);
 	effects_release(&agent->effects);
+	hooks_free(agent->hook);
 	role_free(agent->role);
 	model_free(agent->own_model);
 	free(agent);

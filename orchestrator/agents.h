@@ -86,9 +86,10 @@ struct agent_record {
 	char *worktree, *git_dir, *branch, *dir, *gen_dir;
 	enum { READY_UNKNOWN, READY_OK, READY_FAILED } ready;
 	char *ready_message;
-	bool create_pending; /* baton-git has not answered yet: collecting waits for it */
-	struct child *setup; /* the running setup command, or NULL */
-	bool setup_pending;  /* the start document waits for the setup command */
+	bool create_pending;	    /* baton-git has not answered yet: collecting waits for it */
+	struct child *setup;	    /* the running setup command, or NULL */
+	struct hook_question *hook; /* a hook of it runs or waits for the worktree; NULL */
+	bool setup_pending;	    /* the start document waits for the setup command */
 
 	char *status; /* done, failed, stopped, limit, lost; NULL while it works */
 	char *reason;

@@ -186,7 +186,7 @@ static void on_status(struct json_object *answer, const struct err *failure, voi
 
 void collect_start(struct agent_record *agent)
 {
-	if (agent->create_pending || agent->setup || agent->effects.open > 0)
+	if (agent->create_pending || agent->setup || agent->hook || agent->effects.open > 0)
 		return; /* each of them comes back here at its end */
 	if (agent->view || !agent->worktree_made) {
 		collect_done(agent);

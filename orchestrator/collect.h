@@ -12,7 +12,7 @@
 struct agent_record;
 
 /* Begins once nothing of the agent's is under way any more: its worktree's creation, its setup
- * command, a checkpoint. Their ends call this again. */
+ * command, a hook, a checkpoint. Their ends call this again. */
 void collect_start(struct agent_record *agent);
 
 #endif

@@ -64,6 +64,8 @@
 	       "command run once in each new worktree")                                            \
 	OPTION(SETUP_TIMEOUT, "setup-timeout", DURATION, SCOPE_RUN, CFG_ANY, 1, 0, "10m", "TIME",  \
 	       "time limit of the setup command")                                                  \
+	OPTION(HOOK_TIMEOUT, "hook-timeout", DURATION, SCOPE_WORK, CFG_ANY, 1, 600000, "10s",      \
+	       "TIME", "time limit of a hook that names none")                                     \
 	OPTION(BRANCH_PREFIX, "branch-prefix", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "baton", "NAME",  \
 	       "first part of the branches' names")                                                \
 	OPTION(SHELL_TIMEOUT, "shell-timeout", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "2m", "TIME",  \

@@ -107,6 +107,7 @@ struct run {
 	struct calibration calibration; /* of tokenizers: not touched by rehearsals */
 	struct event *ev_budget;
 
+	uint64_t hooks_told;	  /* a bit for each setting whose failure the user has heard of */
 	enum box_level box_level; /* what confines the agents' shells */
 	pid_t warden_pid;	  /* 0: none */
 	int64_t interrupted_ms;

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "handoff/knobs.h"
+#include "handoff/hook.h"
 #include "orchestrator/option_table.h"
 
 enum option_type {
@@ -99,6 +100,20 @@ int64_t settings_knob(const struct settings *s, const struct knob *knob, struct 
 const char *settings_knob_origin(const struct settings *s, const struct knob *knob);
 struct json_object *
 settings_models(const struct settings *s); /* model overrides or NULL; borrowed */
+
+/* One hook (M6, docs/hooks.md). */
+struct hook_setting {
+	enum hook_event event;
+	char *matcher; /* NULL: always; of tools by our names */
+	char *command;
+	int64_t timeout_ms; /* 0: --hook-timeout */
+	bool required;	    /* where it decides: its failure denies */
+	char *origin;	    /* "FILE:LINE" */
+	char *folder;	   /* of that file: the command works there, and may read hooks/ below it */
+	const char *layer; /* "managed", "user" or "project" */
+};
+/* Those of all layers that may run: what a project's untrusted file names is not among them. */
+const struct hook_setting *settings_hooks(const struct settings *s, size_t *ret_n);
 
 /* A provider as the gateway's start document wants it (docs/documents.md), from the built-in table
  * (data/models.json `providers`), configuration and the SDKs' variables (ANTHROPIC_BASE_URL,

@@ -310,6 +310,21 @@ static int read_table(struct layer_file *f, const char *key, struct json_object 
 	return 0;
 }
 
+/* ---- hooks ---- */
+
+/* Checked in any case: a mistake is told when the file is read, not on the day on which it is trusted. */
+static int read_hooks(struct layer_file *f, struct json_object *value, struct err *err)
+{
+	bool trusted = !f->project || trust_holds(f->path, &f->text);
+
+	if (hooks_read(f->s, f->doc, value, f->path, f->layer, trusted, err) < 0)
+		return -1;
+	if (!trusted)
+		log_warn("%s: 'hooks' are ignored until you run 'baton trust %s'", f->path,
+			 f->path);
+	return 0;
+}
+
 /* ---- files ---- */
 
 /* The first error ends the file and the load: half a configuration is worse than none. */
@@ -330,6 +345,8 @@ static int read_root(struct layer_file *f, struct err *err)
 			rc = read_table(f, key, value, f->s->models, err);
 		else if (strcmp(key, "context") == 0)
 			rc = store_knob_mapping(f->s, value, f->path, f->doc, f->layer, err);
+		else if (strcmp(key, "hooks") == 0)
+			rc = read_hooks(f, value, err);
 		else
 			rc = read_option(f, key, value, err);
 		if (rc < 0)

@@ -74,7 +74,7 @@ static int wrong(struct parser *p, const char *key, struct err *err, const char 
 
 /* ---- tools ---- */
 
-static const char *tool_of(const char *word)
+const char *role_tool_name(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(our_tools); i++) {
 		if (strcasecmp(our_tools[i], word) == 0)
@@ -105,7 +105,7 @@ static int take_tool(struct parser *p, const char *word, struct err *err)
 {
 	const char *limit = strchr(word, '('); /* Bash(git:*) */
 	AUTO_FREE char *name = mem_strndup(word, strcspn(word, "( "));
-	const char *ours = tool_of(name);
+	const char *ours = role_tool_name(name);
 
 	if (!ours)
 		return wrong(p, "tools", err, "there is no tool", word);

@@ -378,5 +378,6 @@ void settings_free(struct settings *s)
 	store_knobs_release(s);
 	json_object_put(s->providers);
 	json_object_put(s->models);
+	hooks_release(s);
 	free(s);
 }

@@ -46,6 +46,8 @@ struct settings {
 	bool wants_help;
 	struct json_object *providers; /* name -> fields, from trusted layers */
 	struct json_object *models;    /* overrides, from trusted layers */
+	struct hook_setting *hooks;
+	size_t n_hooks;
 };
 
 const struct option *option_find(const char *name);
@@ -93,6 +95,14 @@ int layer_read_file(struct settings *s, const char *path, enum layer layer, stru
 int layer_parse(struct settings *s, const char *path, const void *text, size_t n, enum layer layer,
 		struct err *err);
 int layer_read_environment(struct settings *s, struct err *err);
+
+/* `hooks:` of one file, checked whole. trusted: they are kept; else only checked (M5). */
+struct yaml_doc;
+int hooks_read(struct settings *s, const struct yaml_doc *doc, struct json_object *value,
+	       const char *path, enum layer layer, bool trusted, struct err *err);
+void hooks_release(struct settings *s);
+/* Our name of a tool that a role or a hook names in its own words; NULL: there is none. */
+const char *role_tool_name(const char *word);
 
 /* An empty store, of the table's defaults. Frees with settings_free. */
 struct settings *store_new(void);
