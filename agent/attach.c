@@ -32,6 +32,7 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 
 static const struct attachment attachments[] = {
 	{"memory", true, memory_attach},
+	{"hooks", true, hooks_attach},
 	{"jobs", false, add_jobs},
 	{"recall", true, memory_attach_recall},
 };

@@ -161,6 +161,7 @@ static void open_and_run(struct agent *a, struct batch *b, struct arrival *arriv
 			 struct json_object *input)
 {
 	struct err e = ERR_INIT;
+	bool ran = false;
 
 	waiter_interruptible(a->waiter, true);
 	if (toolbox_open(&a->toolbox, a->waiter, &e) < 0) {
@@ -170,8 +171,12 @@ static void open_and_run(struct agent *a, struct batch *b, struct arrival *arriv
 		take_failure(a, b, OUTCOME_LOST, &e);
 	} else {
 		note_repetition(a, b, arrival);
+		ran = true;
 	}
 	waiter_resume(a->waiter);
+	if (ran && hooks_after_tool(a, arrival->call, input, &arrival->result, arrival->duration_ms,
+				    &e) < 0)
+		take_failure(a, b, OUTCOME_FAILED, &e);
 }
 
 /* A call that could not even start counts as a failed one (X5). */
@@ -180,6 +185,23 @@ static void not_run(struct agent *a, struct batch *b, struct arrival *arrival)
 	arrival->result.summary = mem_printf("%.60s: not run", arrival->call->name);
 	tell_parent(a, arrival);
 	note_repetition(a, b, arrival);
+}
+
+/* M6, M7: a hook that denies is a rule and not a plea; the model hears why. */
+static bool may_run(struct agent *a, struct batch *b, struct arrival *arrival,
+		    struct json_object *input)
+{
+	struct err e = ERR_INIT;
+	int rc = hooks_before_tool(a, arrival->call, input, &arrival->result.text, &e);
+
+	if (rc < 0) {
+		refuse(arrival, RESULT_NOT_RUN);
+		take_failure(a, b, OUTCOME_FAILED, &e);
+	} else if (rc > 0) {
+		arrival->result.is_error = true;
+		not_run(a, b, arrival);
+	}
+	return rc == 0;
 }
 
 static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
@@ -208,7 +230,8 @@ static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
 		return;
 	}
 	arrival->tool = entry->tool;
-	open_and_run(a, b, arrival, input);
+	if (may_run(a, b, arrival, input))
+		open_and_run(a, b, arrival, input);
 }
 
 static bool is_report(const struct arrival *a)

@@ -148,8 +148,7 @@ static bool take_notes(struct compact_job *job)
 	size_t tail = 0;
 	enum notes_use use;
 
-	if (!a->settings->knobs.notes || job->request->focus ||
-	    job->request->mode != COMPACT_BY_RULE)
+	if (!a->settings->knobs.notes || job->focus.len || job->request->mode != COMPACT_BY_RULE)
 		return false;
 	use = session_notes_use(a, &tail);
 	tail = MIN(tail, job->tail);
@@ -216,6 +215,55 @@ static int find_substitute(struct compact_job *job, struct err *why, struct err 
 	return rc;
 }
 
+/* A trigger in the words of hooks (docs/hooks.md). */
+static const char *hook_trigger(const struct compact_request *request)
+{
+	if (request->trigger == COMPACT_MANUAL)
+		return "manual";
+	return request->trigger == COMPACT_REACTIVE ? "reactive" : "auto";
+}
+
+/* 1 and why: a hook says no. */
+static int ask_hooks(struct compact_job *job, struct err *why, struct err *err)
+{
+	const char *focus = job->request->focus ? job->request->focus : "";
+
+	buf_adds(&job->focus, focus);
+	return hooks_before_compact(job->a, hook_trigger(job->request), focus, &job->focus, why,
+				    err);
+}
+
+static int tell_hooks(const struct compact_job *job, struct err *err)
+{
+	struct hooks_compacted facts = {
+		.trigger = hook_trigger(job->request),
+		.before = job->before,
+		.after = ledger_used(&job->a->ledger),
+		.by_rule = job->kind == KIND_RULE,
+		.summary = buf_str(&job->summary),
+	};
+
+	return hooks_after_compact(job->a, &facts, err);
+}
+
+static int run_job(struct compact_job *job, struct err *why, struct err *err)
+{
+	struct agent *a = job->a;
+	int rc = ask_hooks(job, why, err);
+
+	if (rc)
+		return rc;
+	job->tail = find_tail(a);
+	event_state(a->channel, "compacting", a->settings->model->name);
+	rc = find_substitute(job, why, err);
+	if (rc == 0)
+		rc = compact_replace(job, err);
+	if (rc)
+		return rc;
+	judge(job);
+	return tell_hooks(job, err);
+}
+
 int compact_now(struct agent *a, const struct compact_request *request, struct err *why,
 		struct err *err)
 {
@@ -233,13 +281,8 @@ int compact_now(struct agent *a, const struct compact_request *request, struct e
 							 : "there is nothing that could go");
 		return 1;
 	}
-	job.tail = find_tail(a);
-	event_state(a->channel, "compacting", a->settings->model->name);
-	rc = find_substitute(&job, why, err);
-	if (rc == 0)
-		rc = compact_replace(&job, err);
-	if (rc == 0)
-		judge(&job);
+	rc = run_job(&job, why, err);
+	buf_release(&job.focus);
 	buf_release(&job.summary);
 	return rc;
 }

@@ -51,7 +51,9 @@ static int64_t margin(const struct agent *a)
 static size_t fit_call(const struct compact_job *job, int64_t output)
 {
 	const struct agent *a = job->a;
-	int64_t room = a->budget.window - margin(a) - output - WISH_TOKENS;
+	int64_t asked = WISH_TOKENS +
+			ledger_estimate_text(&a->ledger, buf_str(&job->focus), job->focus.len);
+	int64_t room = a->budget.window - margin(a) - output - asked;
 	int64_t used = job->before;
 	size_t from = 1;
 
@@ -198,7 +200,7 @@ static struct message *make_request(const struct compact_job *job, const char *w
 	struct agent *a = job->a;
 	AUTO_BUF struct buf first = BUF_INIT;
 	struct summary_wish wish = {
-		.focus = job->request->focus,
+		.focus = job->focus.len ? buf_str(&job->focus) : NULL,
 		.wrong = wrong && *wrong ? wrong : NULL,
 	};
 	struct message *m;

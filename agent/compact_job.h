@@ -25,6 +25,7 @@ struct compact_job {
 	size_t from, tail;
 	int64_t before, replaced; /* tokens of the view, of [from, tail) */
 	int64_t began;
+	struct buf focus; /* the request's, and what hooks name (M6) */
 	struct buf summary;
 	char why[300]; /* of the last failure */
 	int64_t call_input, call_output;

@@ -73,8 +73,8 @@ static void add_opening(struct agent *a, struct message *head)
 	for (size_t i = 0; i < opening->n_blocks; i++) {
 		enum block_origin origin = opening->blocks[i].origin;
 
-		if (origin == ORIGIN_MEMORY)
-			continue; /* its present state is an attachment */
+		if (origin == ORIGIN_MEMORY || origin == ORIGIN_HOOK)
+			continue; /* their present state is an attachment */
 		if (origin != ORIGIN_USER && origin != ORIGIN_TASK)
 			message_add_block(head, &opening->blocks[i]);
 		else if (!words)

@@ -29,6 +29,7 @@ static const char *const category_names[LEDGER_CATEGORIES] = {
 	[LEDGER_THINKING] = "thinking",
 	[LEDGER_RESULTS] = "results",
 	[LEDGER_ATTACHMENTS] = "attachments",
+	[LEDGER_HOOKS] = "hook_output",
 	[LEDGER_MEMORY] = "memory",
 	[LEDGER_NOTES] = "notes",
 	[LEDGER_SUMMARY] = "summary",
@@ -114,6 +115,7 @@ static enum ledger_category text_category(enum block_origin origin)
 	case ORIGIN_ENVIRONMENT: return LEDGER_ENVIRONMENT;
 	case ORIGIN_TOOL: return LEDGER_RESULTS;
 	case ORIGIN_ATTACHMENT: return LEDGER_ATTACHMENTS;
+	case ORIGIN_HOOK: return LEDGER_HOOKS;
 	case ORIGIN_MEMORY: return LEDGER_MEMORY;
 	case ORIGIN_NUDGE: return LEDGER_NOTES;
 	case ORIGIN_SUMMARY: return LEDGER_SUMMARY;

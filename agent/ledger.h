@@ -27,6 +27,7 @@ enum ledger_category {
 	LEDGER_THINKING,
 	LEDGER_RESULTS, /* of all tools; by tool: ledger_tool */
 	LEDGER_ATTACHMENTS,
+	LEDGER_HOOKS,	/* what hooks printed */
 	LEDGER_MEMORY,	/* the model's notes, plan, working memory */
 	LEDGER_NOTES,	/* what baton wrote: nudges, job ends */
 	LEDGER_SUMMARY, /* of what was compacted away */

@@ -26,6 +26,7 @@ static const char *const origin_names[] = {
 	[ORIGIN_NUDGE] = "nudge",
 	[ORIGIN_SUMMARY] = "summary",
 	[ORIGIN_ATTACHMENT] = "attachment",
+	[ORIGIN_HOOK] = "hook",
 	[ORIGIN_MEMORY] = "memory",
 	[ORIGIN_EVALUATOR] = "evaluator",
 };

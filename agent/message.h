@@ -37,6 +37,7 @@ enum block_origin {
 	ORIGIN_NUDGE,	   /* written by baton: budget notes, empty-turn nudges, job ends */
 	ORIGIN_SUMMARY,	   /* of what was compacted away: the model's words, never the user's */
 	ORIGIN_ATTACHMENT, /* put back after a compaction, or by a hook: files, jobs (H13) */
+	ORIGIN_HOOK,	   /* what a hook printed (M6): data */
 	ORIGIN_MEMORY,	   /* the model's own notes, plan and working memory (H4, H18) */
 	ORIGIN_EVALUATOR,  /* an evaluator's critique (A8): a speaker like the task's */
 };

@@ -319,15 +319,13 @@ static int leave_report(struct agent *a, struct err *err)
 
 int work_run(struct agent *a, struct err *err)
 {
-	int rc;
-
 	struct message *opening = conversation_opening(a->settings);
+	int rc = hooks_at_start(a, opening, err);
 
 	memory_add_news(a, opening); /* what an earlier generation noted */
 	agent_add_user(a, opening);
-	do {
+	while (!rc)
 		rc = one_round(a, err);
-	} while (!rc);
 	if (rc > 0)
 		rc = leave_report(a, err);
 	/* What a full disk does not take is told by the first error, not by this one. */

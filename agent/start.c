@@ -238,6 +238,28 @@ static int read_instructions(struct agent_settings *s, struct err *err)
 	return 0;
 }
 
+static int read_hooks(struct agent_settings *s, struct err *err)
+{
+	struct json_object *list = json_arr(s->doc, "hooks");
+	size_t n = json_len(list);
+
+	s->hooks = mem_alloc((n + 1) * sizeof(*s->hooks));
+	for (size_t i = 0; i < n; i++) {
+		const char *name = "";
+		struct json_object *item = json_at(list, i);
+
+		if (json_need_str(item, "event", &name, err) < 0 ||
+		    json_need_str(item, "matcher", &s->hooks[i].matcher, err) < 0)
+			return err_prefix(err, "hooks[%zu]", i);
+		int event = hook_event_find(name);
+		if (event < 0)
+			return err_set(err, ERR_INVALID, "hooks[%zu]: no event '%.40s'", i, name);
+		s->hooks[i].event = (enum hook_event)event;
+		s->n_hooks++;
+	}
+	return 0;
+}
+
 /* X2 hangs on it: only a task in the user's own words counts as his words. */
 static int read_task_origin(struct agent_settings *s, struct err *err)
 {
@@ -313,7 +335,7 @@ static int settings_read(struct agent_settings *s, struct err *err)
 	/* A default above the maximum means that the maximum was forgotten. */
 	if (s->shell_timeout_max_ms < s->shell_timeout_ms)
 		s->shell_timeout_max_ms = s->shell_timeout_ms;
-	if (read_task_origin(s, err) < 0 || read_instructions(s, err) < 0)
+	if (read_task_origin(s, err) < 0 || read_instructions(s, err) < 0 || read_hooks(s, err) < 0)
 		return -1;
 	return read_model(s, err);
 }
@@ -347,6 +369,7 @@ void agent_settings_free(struct agent_settings *settings)
 	free(settings->read_paths);
 	free(settings->pass_env);
 	free(settings->instructions);
+	free(settings->hooks);
 	model_free(settings->model);
 	json_object_put(settings->doc);
 	free(settings);

@@ -17,12 +17,18 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/model_table.h"
+#include "handoff/hook.h"
 #include "handoff/knobs.h"
 
 struct start_instructions {
 	const char *origin; /* "user" or "project" */
 	const char *path;
 	const char *text;
+};
+
+struct start_hook {
+	enum hook_event event;
+	const char *matcher;
 };
 
 struct agent_settings {
@@ -42,6 +48,8 @@ struct agent_settings {
 	enum block_origin task_origin;
 	struct start_instructions *instructions;
 	size_t n_instructions;
+	struct start_hook *hooks; /* which events are worth a question to the parent (M6) */
+	size_t n_hooks;
 	const char *branch, *base, *platform, *date, *repository; /* NULL if not given */
 
 	struct model *model;

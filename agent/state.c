@@ -145,6 +145,7 @@ void agent_release(struct agent *a)
 	transcript_close(a->transcript);
 	user_words_release(&a->words);
 	memory_release(&a->memory);
+	hooks_release_texts(&a->hooks);
 	client_free(a->client);
 	free(a->system);
 	free(a->end_text);

@@ -20,6 +20,7 @@
 #include "agent/context/view.h"
 #include "agent/context/words.h"
 #include "agent/conversation.h"
+#include "agent/hooks.h"
 #include "agent/ledger.h"
 #include "agent/memory.h"
 #include "agent/model/client.h"
@@ -79,6 +80,7 @@ struct agent {
 	struct repeats repeats;
 	struct record record;
 	struct checkpoints checkpoints;
+	struct agent_hooks hooks;
 	struct buf body; /* of the present request */
 
 	enum forced forced;

@@ -39,7 +39,7 @@ void waiter_drop_start(struct waiter *w);
 enum waiter_worktree waiter_worktree(const struct waiter *w, const char **ret_message);
 
 /* The acknowledgement of an effect: expect, send, wait, look. One effect of each kind at a time. */
-enum ack_kind { ACK_REPORT, ACK_CHECKPOINT, ACK_KINDS };
+enum ack_kind { ACK_REPORT, ACK_CHECKPOINT, ACK_HOOK, ACK_KINDS };
 void waiter_expect_ack(struct waiter *w, enum ack_kind kind, const char *key);
 bool waiter_acked(const struct waiter *w, enum ack_kind kind, bool *ret_ok, const char **ret_body);
 

@@ -296,6 +296,7 @@ static bool speaker_of(const struct block *b, enum speaker_kind *ret)
 	case ORIGIN_NUDGE:
 	case ORIGIN_SUMMARY:
 	case ORIGIN_ATTACHMENT:
+	case ORIGIN_HOOK:
 	case ORIGIN_MEMORY: break;
 	}
 	return false;

@@ -342,6 +342,23 @@ static void on_report(struct fake_parent *p, const struct frame *f)
 	channel_send(p->channel, FRAME_ACK, buf_str(&fields), "{}", 2);
 }
 
+static void on_hook(struct fake_parent *p, const struct frame *f)
+{
+	const char *event = json_str(f->header, "event", "");
+	const char *subject = json_str(f->header, "subject", "");
+	AUTO_JSON struct json_object *body = NULL;
+	AUTO_BUF struct buf fields = BUF_INIT;
+
+	assert_int_equal(json_parse(f->body, f->len, &body, NULL), 0);
+	buf_addf(&p->hooks, "%s %s\n", event, subject);
+	const char *answer = p->on_hook ? p->on_hook(p, event, subject, body) : "{}";
+	if (!answer)
+		return;
+	buf_adds(&fields, "\"ok\":true,\"call\":");
+	json_write_cstr(&fields, json_str(f->header, "call", ""));
+	channel_send(p->channel, FRAME_ACK, buf_str(&fields), answer, strlen(answer));
+}
+
 static void on_result(struct fake_parent *p, const struct frame *f)
 {
 	assert_null(p->result); /* it is the last frame */
@@ -359,6 +376,7 @@ static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct
 	case FRAME_EVENT: on_event_frame(p, f); return 0;
 	case FRAME_REPORT: on_report(p, f); return 0;
 	case FRAME_RESULT: on_result(p, f); return 0;
+	case FRAME_HOOK: on_hook(p, f); return 0;
 	case FRAME_USAGE:
 		p->usages++;
 		p->estimated_usages += json_flag(f->header, "estimated", false);
@@ -478,6 +496,7 @@ void fake_release(struct fake_parent *p)
 	buf_release(&p->other.body);
 	buf_release(&p->background_body);
 	buf_release(&p->events);
+	buf_release(&p->hooks);
 	json_object_put(p->report);
 	json_object_put(p->result_body);
 	free(p->report_call);

@@ -55,6 +55,9 @@ struct fake_parent {
 	void (*on_event)(struct fake_parent *p, const char *name, struct json_object *body);
 	void (*on_request)(struct fake_parent *p, size_t index);
 	void (*on_tick)(struct fake_parent *p); /* a few times a second */
+	/* The answer to a `hook` frame, as JSON; NULL: none is sent. */
+	const char *(*on_hook)(struct fake_parent *p, const char *event, const char *subject,
+			       struct json_object *body);
 	bool refuse_reports, mute_reports;
 	size_t file_limit; /* the largest file that the agent can write; 0: none */
 	void *arg;
@@ -73,6 +76,7 @@ struct fake_parent {
 	size_t n_background;
 
 	bool hello;
+	struct buf hooks; /* "EVENT SUBJECT\n" of each hook that was asked for */
 	size_t cancels, usages, estimated_usages, acks;
 	struct buf events;	    /* "NAME BODY\n" each */
 	struct json_object *report; /* the body of the report frame */
