@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "agent/compact_job.h"
+#include "agent/compact_review.h"
 #include "agent/context/epoch.h"
 #include "agent/context/progress.h"
 #include "agent/events.h"
@@ -215,6 +216,22 @@ static int find_substitute(struct compact_job *job, struct err *why, struct err 
 	return rc;
 }
 
+/* A person does not want this summary: facts where the window is full, else nothing happens. */
+static int review(struct compact_job *job, struct err *why, struct err *err)
+{
+	int rc = compact_review(job, err);
+
+	if (rc <= 0)
+		return rc;
+	snprintf(job->why, sizeof(job->why), "a person rejected the summary");
+	err_set(why, ERR_DENIED, "%s", job->why);
+	if (!is_need(job->request->trigger))
+		return 1;
+	job->tail = find_tail(job->a);
+	compact_facts(job);
+	return 0;
+}
+
 /* A trigger in the words of hooks (docs/hooks.md). */
 static const char *hook_trigger(const struct compact_request *request)
 {
@@ -256,6 +273,8 @@ static int run_job(struct compact_job *job, struct err *why, struct err *err)
 	job->tail = find_tail(a);
 	event_state(a->channel, "compacting", a->settings->model->name);
 	rc = find_substitute(job, why, err);
+	if (rc == 0 && job->kind != KIND_RULE)
+		rc = review(job, why, err);
 	if (rc == 0)
 		rc = compact_replace(job, err);
 	if (rc)

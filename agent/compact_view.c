@@ -6,6 +6,7 @@
  * from the transcript; the old list is kept for an undo as long as the generation lives.
  */
 #include "agent/compact_job.h"
+#include "agent/compact_review.h"
 
 #include <inttypes.h>
 
@@ -197,6 +198,7 @@ int compact_replace(struct compact_job *job, struct err *err)
 	if (make_head(job, &head, err) < 0)
 		return -1;
 	keep_old(a, words_shown);
+	compact_keep_texts(job, head);
 	epoch_end(&a->view, &a->ledger, &a->conversation, job->from, job->tail, head,
 		  a->settings->model->preserved_thinking);
 	a->undo.epoch = a->view.epoch;

@@ -91,6 +91,17 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 	send_event(ch, "compact", &body);
 }
 
+void event_review(struct channel *ch, const char *path, int64_t ms)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "summary", path);
+	add_i64(&body, "waits_ms", ms);
+	buf_addc(&body, '}');
+	send_event(ch, "compact_review", &body);
+}
+
 void event_tool(struct channel *ch, const struct event_tool_facts *facts)
 {
 	AUTO_BUF struct buf body = BUF_INIT;

@@ -37,6 +37,8 @@ struct event_compact_facts { /* H15 */
 	int64_t duration_ms;
 	int64_t cache_lost; /* tokens that the provider's cache must take again */
 };
+/* A compaction waits for a person: where its summary stands, and how long. */
+void event_review(struct channel *ch, const char *path, int64_t ms);
 void event_compact(struct channel *ch, const struct event_compact_facts *facts);
 
 struct event_tool_facts {

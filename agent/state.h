@@ -97,6 +97,7 @@ struct agent {
 	int64_t compact_base;  /* tokens after the last compaction; 0: there was none */
 	int64_t compact_round; /* of it */
 	int64_t early_rest;    /* round until which the prices are not asked again */
+	size_t n_compactions;  /* of this process: the files of compact_review.h */
 	bool compact_hold;     /* after an undo: only a full window compacts */
 	bool natural_break;    /* a task was ended, or calls repeat (H22) */
 	int64_t proved_epoch;  /* of the view: the user's constraints were found in its request */

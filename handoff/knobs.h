@@ -82,6 +82,8 @@
 	KNOB(compact_tries, "compact_tries", COUNT, 1, 10, 2, "tries of a summary")                \
 	KNOB(compact_review, "compact_review", FLAG, 0, 1, 0,                                      \
 	     "wait for a person to look at what a compaction keeps")                               \
+	KNOB(compact_review_ms, "compact_review_ms", COUNT, 1, 86400000, 120000,                   \
+	     "for so many milliseconds, then it goes on by itself")                                \
 	KNOB(proactive_pct, "proactive_pct", PERCENT, 0, 100, 0,                                   \
 	     "compact at the next natural break above this share; 0: never")                       \
 	KNOB(reminder_pct, "reminder_pct", PERCENT, 0, 100, 40,                                    \

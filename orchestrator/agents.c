@@ -313,6 +313,14 @@ static void agent_control(struct agent_record *agent, const char *action, const 
 	buf_release(&fields);
 }
 
+bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n)
+{
+	if (agent->state != AGENT_WORKING || !agent->child || !agent->child->channel)
+		return false;
+	channel_send(agent->child->channel, FRAME_CONTROL, "\"action\":\"compact\"", wish, n);
+	return true;
+}
+
 void agent_stop(struct agent_record *agent, const char *reason)
 {
 	if (agent->state == AGENT_QUEUED) {

@@ -127,6 +127,8 @@ struct agent_pool {
 struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err);
 /* Starts queued agents while slots are free. */
 void agents_pump(struct run *run);
+/* A person's wish on its window (docs/control.md). False: it does not work now. */
+bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n);
 /* control stop, later TERM, later KILL; frees nothing by itself. */
 void agent_stop(struct agent_record *agent, const char *reason);
 /* Ends an agent that cannot work (no worktree, setup failed): status failed with this reason. */

@@ -55,6 +55,7 @@ int cmd_review(struct settings *s);
 int cmd_ls(struct settings *s);
 int cmd_show(struct settings *s);
 int cmd_context(struct settings *s);
+int cmd_compact(struct settings *s);
 int cmd_diff(struct settings *s);
 int cmd_stop(struct settings *s);
 int cmd_clean(struct settings *s);

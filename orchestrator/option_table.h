@@ -106,6 +106,19 @@
 	       "remove all ended runs without asking")                                             \
 	OPTION(CHECKPOINTS, "checkpoints", FLAG, SCOPE_CLEAN, CFG_CLI, 0, 0, "", "",               \
 	       "also saved states (refs/baton/RUN) that no branch holds")                          \
+	OPTION(FROM, "from", COUNT, SCOPE_COMPACT, CFG_CLI, 1, 0, "", "ROUND",                     \
+	       "replace what came from this round on")                                             \
+	OPTION(UP_TO, "up-to", COUNT, SCOPE_COMPACT, CFG_CLI, 1, 0, "", "ROUND",                   \
+	       "replace what came before this round")                                              \
+	OPTION(UNDO, "undo", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                           \
+	       "the window as it was before the last compaction")                                  \
+	OPTION(ACCEPT, "accept", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                       \
+	       "use the summary that waits for a review")                                          \
+	OPTION(REJECT, "reject", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "", "do not use it")      \
+	OPTION(EDIT, "edit", PATH, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "FILE",                       \
+	       "use the text of FILE in its place")                                                \
+	OPTION(SHOW, "show", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                           \
+	       "what the last compaction replaced, and by what, as a diff")                        \
 	OPTION(CHECK, "check", FLAG, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "",                        \
 	       "only read the scenario and report mistakes")                                       \
 	OPTION(LOG, "log", PATH, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "FILE",                        \

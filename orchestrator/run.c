@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/spawn.h"
+#include "orchestrator/control.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/services.h"
@@ -121,6 +122,8 @@ static void begin_closing(struct run *run)
 			run_output_failed(run, &err);
 		services_poke_view(run);
 	}
+	control_close(run->control);
+	run->control = NULL;
 	services_stop(run);
 }
 
@@ -297,6 +300,7 @@ void run_free(struct run *run)
 			   run->provider,   run->model_name, run->rehearsal, run->stop_reason};
 	int fds[] = {run->lock_fd, run->key_fd, run->poke_fd, run->rehearsal_out};
 
+	control_close(run->control);
 	journal_close(run->journal);
 	agents_release(&run->agents);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {

@@ -106,6 +106,7 @@ struct run {
 	struct run_budget budget;
 	struct calibration calibration; /* of tokenizers: not touched by rehearsals */
 	struct event *ev_budget;
+	struct control *control; /* NULL: nobody can be heard */
 
 	uint64_t hooks_told;	  /* a bit for each setting whose failure the user has heard of */
 	enum box_level box_level; /* what confines the agents' shells */

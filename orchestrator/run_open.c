@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "config.h"
 #include "orchestrator/agent_start.h"
+#include "orchestrator/control.h"
 #include "orchestrator/instructions.h"
 #include "orchestrator/run.h"
 #include "orchestrator/services.h"
@@ -167,6 +168,9 @@ static void start_work(struct run *run)
 
 	if (services_start_view(run, &err) < 0)
 		log_warn("no view: %s", err.message);
+	run->control = control_open(run, &err);
+	if (!run->control)
+		log_warn("nobody can be heard while this run works: %s", err.message);
 	run->state = RUN_WORKING;
 	if (run->driver->start(run, run->driver_arg, &err) < 0) {
 		run_fail(run, &err);

@@ -41,9 +41,10 @@ enum option_scope {
 	SCOPE_CLEAN = 4,
 	SCOPE_REHEARSE = 8,
 	SCOPE_OTHER = 16,
+	SCOPE_COMPACT = 32,
 	SCOPE_WORK = SCOPE_RUN | SCOPE_REVIEW,
-	SCOPE_REPLY = SCOPE_WORK | SCOPE_CLEAN | SCOPE_OTHER, /* those that answer something */
-	SCOPE_ALL = 31,
+	SCOPE_REPLY = SCOPE_WORK | SCOPE_CLEAN | SCOPE_OTHER | SCOPE_COMPACT, /* those that answer something */
+	SCOPE_ALL = 63,
 };
 
 enum config_layers { CFG_ANY, CFG_TRUSTED, CFG_CLI };

@@ -119,6 +119,30 @@ static bool is_compaction(struct request *r)
 	return memmem(last, len, "<analysis>", 10) && memmem(last, len, "<summary>", 9);
 }
 
+/* A background call that keeps notes of the session (H4). */
+static bool is_notes(struct request *r)
+{
+	size_t len;
+	const char *last = request_last_text(r, &len);
+
+	return memmem(last, len, "<section name=", 14) && memmem(last, len, "<notes>", 7);
+}
+
+/* Scenarios are about what agents say. What they note beside it is answered by a rule of its own, or, where
+ * there is none, by this one: it must not use up an answer that was meant for the work. */
+static const struct rule *notes_rule(void)
+{
+	static struct rule rule = {.name = "notes", .probability = 1};
+
+	if (!rule.answer) {
+		rule.answer = json_object_new_object();
+		json_set_str(
+			rule.answer, "text",
+			"<section name=\"current state\">\nThe rehearsal goes on.\n</section>");
+	}
+	return &rule;
+}
+
 static bool tri_holds(enum tristate wanted, bool is)
 {
 	return wanted == ANY || (wanted == YES) == is;
@@ -283,12 +307,13 @@ struct decision match_rules(struct scenario *s, struct match_counts *counts, str
 			    struct scope *scope)
 {
 	struct decision decision = {.rule = NULL};
+	bool notes = is_notes(r);
 
 	for (size_t i = 0; i < s->n_rules; i++) {
 		const struct rule *rule = &s->rules[i];
 		struct scope trial = {.scenario = s, .request = r};
 
-		if (decision.overlay && is_overlay(rule))
+		if ((decision.overlay && is_overlay(rule)) || (rule->when.is_notes == YES) != notes)
 			continue;
 		if (!rule_applies(rule, i, counts, r, &trial)) {
 			scope_release(&trial);
@@ -304,5 +329,7 @@ struct decision match_rules(struct scenario *s, struct match_counts *counts, str
 		return decision;
 	}
 	*scope = (struct scope){.scenario = s, .request = r};
+	if (notes)
+		decision.rule = notes_rule();
 	return decision;
 }

@@ -231,10 +231,10 @@ static int get_protocol(struct loader *l, const struct spot *spot, int *ret)
 static int load_condition(struct loader *l, const struct spot *spot, struct condition *c)
 {
 	static const char *const keys[] = {
-		"role",	       "system",	"model",     "task",	   "last_message",
-		"tool_result", "any_result",	"tool_name", "turn",	   "round",
-		"has_tools",   "is_compaction", "stream",    "tool_error", "tools_off",
-		"protocol",    "min_tokens",	"not",
+		"role",	       "system",	"model",      "task",	"last_message",
+		"tool_result", "any_result",	"tool_name",  "turn",	"round",
+		"has_tools",   "is_compaction", "is_notes",   "stream", "tool_error",
+		"tools_off",   "protocol",	"min_tokens", "not",
 	};
 	struct spot inner = spot_at(spot, "not");
 
@@ -252,6 +252,7 @@ static int load_condition(struct loader *l, const struct spot *spot, struct cond
 	    get_range(l, spot, "turn", 0, c) < 0 || get_range(l, spot, "round", 1, c) < 0 ||
 	    get_tristate(l, spot, "has_tools", &c->has_tools) < 0 ||
 	    get_tristate(l, spot, "is_compaction", &c->is_compaction) < 0 ||
+	    get_tristate(l, spot, "is_notes", &c->is_notes) < 0 ||
 	    get_tristate(l, spot, "stream", &c->stream) < 0 ||
 	    get_tristate(l, spot, "tool_error", &c->tool_error) < 0 ||
 	    get_tristate(l, spot, "tools_off", &c->tools_off) < 0 ||
