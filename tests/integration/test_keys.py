@@ -54,8 +54,9 @@ def memory_holds(pid, needle):
 
 
 def is_sanitized(pid):
-    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
-        return "libasan" in maps.read()
+    """Whether its library is shared or linked into the program."""
+    with open(f"/proc/{pid}/exe", "rb") as program:
+        return b"__asan_init" in program.read()
 
 
 def region_holds(mem, first, last, needle):
