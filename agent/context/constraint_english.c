@@ -39,9 +39,11 @@ static const char *const exceptions[] = {
 	"don't|dont|not|needn't need|have|has to",
 	"needn't",
 	"no need",
-	"don't|dont|not "
-	"know|think|understand|see|remember|worry|mind|care|get|believe|work|compile|build|run|"
-	"seem|exist",
+	"don't|dont|not know|think|understand|see|remember|worry|mind|care|get|believe|seem|exist",
+	/* Without a subject before it this is an order: "Do not run the migrations." */
+	"does|did|would|could not work|compile|build|run",
+	"-s|it|they|i|we|you|that|which|still|and|but don't|dont work|compile|build|run",
+	"-s|it|they|i|we|you|that|which|still|and|but do not work|compile|build|run",
 	"have|has|had|i've|we've|i'd|i|it|they've never",
 	"never mind",
 	"never -ed|-s|saw|seen|was|were|came|got|had",

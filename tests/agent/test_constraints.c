@@ -197,6 +197,22 @@ static void find_in(const char *text, const char *want)
 }
 
 /* A line that announces rules takes them with it: "push" alone says nothing. */
+/* An order and a report differ by their subject only. */
+static void x2_not_running_is_an_order_or_a_report(void **state)
+{
+	static const char *const orders[] = {
+		"Do not run the migrations.", "Don't run the job again.",
+		"Please do not build the image yourself.", "Do not work on main."};
+	static const char *const reports[] = {"The tests don't run.", "It does not build.",
+					      "They do not work.", "The examples do not compile."};
+
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+		assert_int_equal(constraint_level(orders[i], strlen(orders[i])), CONSTRAINT_CLEAR);
+	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
+		assert_int_not_equal(constraint_level(reports[i], strlen(reports[i])),
+				     CONSTRAINT_CLEAR);
+}
+
 static void x2_a_lead_takes_its_list_with_it(void **state)
 {
 	find_in("Fix it.\n\nDo not:\n- push\n- fix\n  the docs\n\nThanks!",
@@ -233,6 +249,7 @@ int main(void)
 		cmocka_unit_test(x2_sentences_of_a_message),
 		cmocka_unit_test(x2_an_overlong_sentence_is_in_pieces),
 		cmocka_unit_test(x2_a_lead_takes_its_list_with_it),
+		cmocka_unit_test(x2_not_running_is_an_order_or_a_report),
 		cmocka_unit_test(x2_pasted_texts_are_marked_by_rules_only),
 		cmocka_unit_test(x2_recall_on_200_labelled_sentences),
 		cmocka_unit_test(x2_recall_on_the_80_of_the_second_set),
