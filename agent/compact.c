@@ -184,6 +184,7 @@ static void judge(struct compact_job *job)
 	else if ((job->before - after) * 100 < job->before * LEAST_FREED)
 		why = "it freed less than a tenth";
 	a->counts.futile += why && job->kind != KIND_RULE;
+	breaker_compacted(&a->breaker);
 	if (!why)
 		breaker_succeeded(&a->breaker, a->conversation.round);
 	else if (is_need(job->request->trigger))

@@ -43,6 +43,10 @@ void breaker_succeeded(struct breaker *breaker, int64_t round)
 	breaker->checks = 0;
 	breaker->failures = 0;
 	breaker->compacted_round = round;
+}
+
+void breaker_compacted(struct breaker *breaker)
+{
 	breaker->unjudged = true;
 }
 

@@ -49,15 +49,31 @@ static void test_two_without_effect(void **state)
 
 	breaker_init(&b);
 	breaker_judged(&b, true); /* nothing to judge */
-	breaker_succeeded(&b, 1);
+	breaker_compacted(&b);
 	breaker_judged(&b, true);
 	breaker_judged(&b, true); /* only the first request counts */
-	breaker_succeeded(&b, 9);
+	breaker_compacted(&b);
 	breaker_judged(&b, false);
-	breaker_succeeded(&b, 20);
+	breaker_compacted(&b);
 	breaker_judged(&b, true);
 	assert_int_equal(b.state, BREAKER_CLOSED);
-	breaker_succeeded(&b, 30);
+	breaker_compacted(&b);
+	breaker_judged(&b, true);
+	assert_int_equal(b.state, BREAKER_OPEN);
+}
+
+/* Trap 1: one that we call a success and one that we call a failure are two in a row all the same. */
+static void test_futile_counts_failures_too(void **state)
+{
+	struct breaker b;
+
+	breaker_init(&b);
+	breaker_succeeded(&b, 1);
+	breaker_compacted(&b);
+	breaker_judged(&b, true);
+	breaker_failed(&b, "what is left is still above the threshold");
+	breaker_compacted(&b);
+	assert_int_equal(b.state, BREAKER_CLOSED);
 	breaker_judged(&b, true);
 	assert_int_equal(b.state, BREAKER_OPEN);
 }
@@ -68,6 +84,7 @@ int main(void)
 		cmocka_unit_test(test_three_failures_in_a_row),
 		cmocka_unit_test(test_three_refills),
 		cmocka_unit_test(test_two_without_effect),
+		cmocka_unit_test(test_futile_counts_failures_too),
 	};
 	return cmocka_run_group_tests_name("agent/breaker", tests, NULL, NULL);
 }
