@@ -13,15 +13,18 @@
 #include <stdio.h>
 
 #include "agent/ask.h"
+#include "agent/context/epoch.h"
 #include "agent/context/summary.h"
 #include "agent/context/summary_check.h"
 #include "agent/events.h"
 #include "agent/tools/tool.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define SHRINK_TRIES  3 /* H7 */
 #define BYTES_A_TOKEN 8
 #define WISH_TOKENS   2000 /* of the words that ask */
+#define DESCRIBED     160  /* bytes of what a round began with */
 
 int64_t compact_estimate(const struct view *view, size_t from, size_t to)
 {
@@ -148,6 +151,16 @@ static int call_once(struct compact_job *job, struct message *request, size_t fr
 	list[0] = a->view.list[0];
 	memcpy(list + 1, a->view.list + from, (a->view.n - from) * sizeof(*list));
 	list[n - 1] = request;
+	/* W11: what is left out is missing before the thinking that stays. */
+	for (size_t i = 1; from > 1 && a->settings->model->preserved_thinking && i + 1 < n; i++)
+		list[i] = epoch_unbound(&a->view, &a->conversation, list[i]);
+	/* I3: what the server is bound to refuse needs no call to be known. */
+	if (estimate > a->budget.effective) {
+		*ret_class = CALL_OVERFLOW;
+		snprintf(job->why, sizeof(job->why),
+			 "the newest messages alone leave no room for it");
+		return 1;
+	}
 	a->counts.compact_calls++;
 	int rc = ask_side(a, CALL_COMPACT, list, n, estimate,
 			  MIN(a->budget.reserve, a->budget.max_output), &r, err);
@@ -188,7 +201,10 @@ static void describe(const struct message *m, struct buf *out)
 		const struct block *b = &m->blocks[i];
 
 		if (b->kind == BLOCK_TEXT || b->kind == BLOCK_TOOL_CALL) {
-			buf_addf(out, "%s%.160s", b->kind == BLOCK_TEXT ? "" : b->name, b->text);
+			buf_adds(out, b->kind == BLOCK_TEXT ? "" : b->name);
+			buf_add(out, b->text,
+				text_floor(b->text, b->text_len,
+					   MIN(b->text_len, (size_t)DESCRIBED)));
 			return;
 		}
 	}

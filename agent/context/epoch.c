@@ -62,6 +62,19 @@ static struct message *without_thinking(const struct message *m)
 	return NULL;
 }
 
+struct message *epoch_unbound(struct view *view, struct conversation *c, struct message *m)
+{
+	struct message *copy = message_count(m, BLOCK_THINKING) ? without_thinking(m) : NULL;
+
+	if (!copy)
+		return m; /* an answer of thinking alone renders to nothing anyway */
+	copy->uid = conversation_take_uid(c);
+	copy->until = message_position(m);
+	copy->estimate = m->estimate;
+	view_own(view, copy);
+	return copy;
+}
+
 static int by_place(const void *a, const void *b)
 {
 	const struct epoch_change *x = a, *y = b;

@@ -67,6 +67,10 @@ void epoch_end(struct view *view, struct ledger *ledger, struct conversation *co
 void epoch_restore(struct view *view, struct ledger *ledger, struct conversation *conversation,
 		   struct message *const *list, size_t n, size_t taken, bool bound);
 
+/* The message without its thinking, as a copy that the view owns; itself if it has none. */
+struct message *epoch_unbound(struct view *view, struct conversation *conversation,
+			      struct message *m);
+
 /* The newest messages that stay (H5): the index of the first one, an assistant message that begins a
  * round, so that no call is parted from its results (trap 20, 22). Whole rounds are taken as long as all
  * fits `tokens`, and up to `least` messages as long as all fits twice that; the newest round always. 0 if

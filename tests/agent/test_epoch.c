@@ -161,6 +161,26 @@ static void test_bound_thinking_goes(void **state)
 	end(&r);
 }
 
+/* H7, W11: a call that leaves the oldest rounds out cannot bring thinking that is bound to them. */
+static void test_a_message_without_its_thinking(void **state)
+{
+	struct message *with, *without;
+	struct rig r;
+
+	start(&r, 6, 100);
+	with = r.view.list[11];
+	assert_int_equal(message_count(with, BLOCK_THINKING), 1);
+	without = epoch_unbound(&r.view, &r.c, with);
+	assert_ptr_not_equal(without, with);
+	assert_int_equal(message_count(without, BLOCK_THINKING), 0);
+	assert_int_equal(without->n_blocks, with->n_blocks - 1);
+	assert_int_equal(without->estimate, with->estimate);
+	assert_int_not_equal(without->uid, with->uid);
+	assert_ptr_equal(r.view.list[11], with);
+	assert_ptr_equal(epoch_unbound(&r.view, &r.c, without), without);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +188,7 @@ int main(void)
 		cmocka_unit_test(test_the_tail_takes_what_fits),
 		cmocka_unit_test(test_end_of_an_epoch),
 		cmocka_unit_test(test_bound_thinking_goes),
+		cmocka_unit_test(test_a_message_without_its_thinking),
 	};
 	return cmocka_run_group_tests_name("agent/epoch", tests, NULL, NULL);
 }
