@@ -283,7 +283,7 @@ static int take_answer(struct agent *a, struct ask_result *r, struct err *err)
 	return take_content(a, r, err);
 }
 
-static int one_round(struct agent *a, struct err *err)
+int work_round(struct agent *a, struct err *err)
 {
 	struct ask_result r = {.ttft_ms = -1};
 	int rc;
@@ -317,18 +317,30 @@ static int leave_report(struct agent *a, struct err *err)
 	return report_by_rule(a, limit_reason(a), a->end_text, err) < 0 ? -1 : 1;
 }
 
-int work_run(struct agent *a, struct err *err)
+int work_begin(struct agent *a, struct err *err)
 {
 	struct message *opening = conversation_opening(a->settings);
 	int rc = hooks_at_start(a, opening, err);
 
 	memory_add_news(a, opening); /* what an earlier generation noted */
 	agent_add_user(a, opening);
-	while (!rc)
-		rc = one_round(a, err);
+	return rc;
+}
+
+int work_end(struct agent *a, int rc, struct err *err)
+{
 	if (rc > 0)
 		rc = leave_report(a, err);
 	/* What a full disk does not take is told by the first error, not by this one. */
 	transcript_sync(a->transcript, NULL);
 	return rc;
+}
+
+int work_run(struct agent *a, struct err *err)
+{
+	int rc = work_begin(a, err);
+
+	while (!rc)
+		rc = work_round(a, err);
+	return work_end(a, rc, err);
 }

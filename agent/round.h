@@ -10,4 +10,10 @@
  * are on disk afterwards, as far as the disk takes them. */
 int work_run(struct agent *a, struct err *err);
 
+/* Its parts, for whoever has something to do between two rounds: begin, then round, until one of them is not
+ * 0; end with that value, which returns what work_run does. */
+int work_begin(struct agent *a, struct err *err);
+int work_round(struct agent *a, struct err *err);
+int work_end(struct agent *a, int rc, struct err *err);
+
 #endif

@@ -1,0 +1,342 @@
+/*
+ * conduct.c - decides what comes of a call: an answer, or one of the faults.
+ *
+ * A prompt that the server's own count puts above its window is refused in the session's form (wire.md 1.10, 3).
+ * Everything else is drawn from the table of faults, and what is left is an honest answer.
+ */
+#include "conduct.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+
+#define FORCED_WORDS "This is the last request of this conversation"
+#define LATE_MS	     (48 * INT64_C(3600000))
+
+/* ---- overflow ---- */
+
+/* 500 in a row; the gateway gives up after some. */
+static void overflow_500(struct server_call *c)
+{
+	for (int i = 0; i < 5; i++)
+		server_again(c, 500, "Internal Server Error", 1000 << i);
+	server_end(c, "failed", CALL_OVERLOAD, 500, "Internal Server Error");
+}
+
+/* An answer of nothing whose numbers say that the prompt did not fit (rows 16, 26, 39, 40). */
+static void overflow_by_numbers(struct session *s, struct server_call *c, enum fault form)
+{
+	int64_t window = s->server.window;
+	struct speech_usage usage = {.told = true, .prompt = c->prompt, .output = 0};
+	const char *stop = "end_turn";
+
+	if (form == FAULT_OVERFLOW_FILLED) {
+		usage.prompt = window;
+		stop = "max_tokens";
+	} else if (form == FAULT_OVERFLOW_STOP) {
+		stop = "model_context_window_exceeded";
+	}
+	speech_end(&c->speech, stop, &usage);
+	server_say(c, 0, c->speech.out.len);
+	server_end(c, "ok", CALL_CLASS_NONE, 200, "");
+}
+
+static void overflow(struct session *s, struct server_call *c, enum fault form)
+{
+	struct call_end *end;
+
+	s->tallies->faults[form]++;
+	switch (form) {
+	case FAULT_OVERFLOW_500: overflow_500(c); return;
+	case FAULT_OVERFLOW_EMPTY:
+	case FAULT_OVERFLOW_FILLED:
+	case FAULT_OVERFLOW_STOP: overflow_by_numbers(s, c, form); return;
+	case FAULT_OVERFLOW_IN_BAND:
+		speech_text(&c->speech, "I", 1);
+		server_say(c, 0, c->speech.out.len);
+		server_end(c, "failed", CALL_OVERFLOW, 200, "the prompt is too long");
+		return;
+	case FAULT_OVERFLOW_BYTES:
+		server_end(c, "failed", CALL_OVERFLOW, 413, "Request exceeds the maximum size");
+		return;
+	case FAULT_OVERFLOW_NUMBERS:
+		end = server_end(c, "failed", CALL_OVERFLOW, 400, "prompt is too long");
+		end->used = c->prompt;
+		end->limit = s->server.window;
+		return;
+	default:
+		server_end(c, "failed", CALL_OVERFLOW, 400, "context window exceeds limit");
+		return;
+	}
+}
+
+/* Row 26: the oldest messages are dropped silently until the rest fits; the total is always the same. */
+static void cut_silently(const struct session *s, struct server_call *c)
+{
+	int64_t room = s->server.window - speech_tokens(&c->speech);
+
+	c->prompt = MIN(c->prompt, MAX(room, 1));
+}
+
+/* ---- honest answers ---- */
+
+static bool is_forced(const struct reading *r, const char *body, size_t n)
+{
+	return memmem(body + r->last_at, n - r->last_at, FORCED_WORDS, strlen(FORCED_WORDS)) !=
+	       NULL;
+}
+
+static size_t size_of(struct session *s, const struct server_call *c, int64_t median, int parts)
+{
+	int64_t most = MAX(c->max_tokens / parts / 2, 8);
+
+	return (size_t)random_log_normal(&s->random, (double)median, 1.0, most);
+}
+
+static enum sample_kind some_kind(struct session *s)
+{
+	return (enum sample_kind)random_between(&s->random, 0, SAMPLE_KINDS - 1);
+}
+
+static void say_text(struct session *s, struct server_call *c, int parts)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	bool chinese = random_chance(&s->random, 1500);
+
+	sample_add(&text, &s->random, chinese ? SAMPLE_CHINESE : SAMPLE_PROSE,
+		   size_of(s, c, s->plan.text_size, parts));
+	speech_text(&c->speech, text.data, text.len);
+}
+
+static void say_thinking(struct session *s, struct server_call *c, const struct reading *r)
+{
+	const struct seen_message *last = &r->list[r->n - 1];
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	sample_add(&text, &s->random, SAMPLE_PROSE, size_of(s, c, s->plan.text_size * 3, 3));
+	speech_thinking(&c->speech, text.data, text.len, hash_mix(last->before, last->hash));
+	s->tallies->count[TALLY_THINKING]++;
+}
+
+static const char *some_tool(struct session *s)
+{
+	static const struct {
+		const char *name;
+		int weight;
+	} mix[] = {{"read", 34}, {"shell", 26}, {"grep", 14},	 {"edit", 14},
+		   {"glob", 5},	 {"write", 5},	{"web_fetch", 2}};
+	int64_t at = random_between(&s->random, 0, 99);
+
+	for (size_t i = 0; i < ARRAY_SIZE(mix); i++) {
+		at -= mix[i].weight;
+		if (at < 0)
+			return mix[i].name;
+	}
+	return "read";
+}
+
+static void say_call(struct session *s, struct server_call *c, int parts, bool cut)
+{
+	const char *name = some_tool(s);
+	bool large = !strcmp(name, "write") || !strcmp(name, "edit");
+	AUTO_BUF struct buf text = BUF_INIT;
+	AUTO_BUF struct buf arguments = BUF_INIT;
+	char id[40];
+
+	sample_add(&text, &s->random, some_kind(s),
+		   large ? size_of(s, c, s->plan.text_size * 2, parts) : 30);
+	/* Some files are read again and again. */
+	buf_addf(&arguments, "{\"path\":\"src/file_%lld.c\",\"text\":",
+		 (long long)random_between(&s->random, 0, 40));
+	json_write_string(&arguments, text.data, text.len);
+	buf_addc(&arguments, '}');
+	snprintf(id, sizeof(id), "call_%lld", (long long)++s->numbers);
+	speech_call(&c->speech, id, name, arguments.data,
+		    cut ? arguments.len * 2 / 3 : arguments.len);
+}
+
+static void say_calls(struct session *s, struct server_call *c, bool cut)
+{
+	int n = 1;
+
+	if (s->plan.parallel && random_chance(&s->random, 2500))
+		n = (int)random_log_normal(&s->random, 3, 0.6, 12);
+	for (int i = 0; i < n; i++)
+		say_call(s, c, n, cut && i == n - 1);
+}
+
+/* Its acknowledgement lies in the channel when the agent waits for it. */
+static void say_report(struct session *s, struct server_call *c)
+{
+	static const char wrong[] = "{\"status\":\"well\",\"summary\":\"\"}";
+	static const char right[] = "{\"status\":\"done\",\"summary\":\"The work is done.\"}";
+	bool bad = random_chance(&s->random, 500);
+	const char *arguments = bad ? wrong : right;
+	char id[40];
+
+	snprintf(id, sizeof(id), "call_%lld", (long long)++s->numbers);
+	speech_call(&c->speech, id, "report", arguments, strlen(arguments));
+	if (!bad)
+		session_acknowledge(s, id);
+}
+
+/* Returns the stop reason. */
+static const char *say_main(struct session *s, struct server_call *c, const struct reading *r,
+			    bool forced, enum fault fault)
+{
+	bool thinks = s->plan.thinks && random_chance(&s->random, 6000);
+
+	if (fault == FAULT_BLANK)
+		return "end_turn";
+	if (fault == FAULT_REFUSAL)
+		return "refusal";
+	if (thinks)
+		say_thinking(s, c, r);
+	if (forced ? random_chance(&s->random, 9000) : s->answers >= s->plan.rounds) {
+		say_report(s, c);
+		return "tool_use";
+	}
+	if (fault == FAULT_TEXT_ONLY) {
+		say_text(s, c, 2);
+		return "end_turn";
+	}
+	if (random_chance(&s->random, 5000))
+		say_text(s, c, 4);
+	if (fault == FAULT_ANSWER_CUT && random_chance(&s->random, 3000)) {
+		say_text(s, c, 2);
+		return "max_tokens";
+	}
+	say_calls(s, c, fault == FAULT_ANSWER_CUT);
+	return fault == FAULT_ANSWER_CUT ? "max_tokens" : "tool_use";
+}
+
+static void end_answer(struct session *s, struct server_call *c, const char *stop, enum fault fault)
+{
+	struct speech_usage usage = {
+		.told = fault != FAULT_NO_USAGE, .output = -1, .cached = s->server.cached};
+
+	if (s->plan.overflow == FAULT_OVERFLOW_SILENT && c->prompt > s->server.window) {
+		s->tallies->faults[FAULT_OVERFLOW_SILENT]++;
+		cut_silently(s, c);
+	}
+	usage.prompt = c->prompt;
+	usage.cached = MIN(usage.cached, usage.prompt);
+	speech_end(&c->speech, stop, &usage);
+}
+
+/* ---- faults of the way ---- */
+
+/* True if nothing is to be said: the call ends without an answer. */
+static bool fails(struct session *s, struct server_call *c, enum fault fault)
+{
+	struct call_end *end;
+
+	switch (fault) {
+	case FAULT_OVERLOAD:
+		server_again(c, 529, "overloaded", 1000);
+		server_end(c, "failed", CALL_OVERLOAD, 529, "Overloaded");
+		return true;
+	case FAULT_LATE_LIMIT:
+		end = server_end(c, "failed", CALL_RATE_LIMIT, 429, "the limit ends in two days");
+		end->until = s->now_us / 1000 + LATE_MS;
+		return true;
+	case FAULT_AUTH: server_end(c, "failed", CALL_AUTH, 401, "invalid x-api-key"); return true;
+	case FAULT_BUDGET:
+		end = server_end(c, "failed", CALL_BUDGET, 0, "the budget does not cover it");
+		end->limit = random_chance(&s->random, 5000) ? c->max_tokens / 2 : 0;
+		return true;
+	default: return false;
+	}
+}
+
+/* Steps around a stream that is in the call's speech. */
+static void send(struct session *s, struct server_call *c, enum fault fault)
+{
+	size_t n = c->speech.out.len;
+	size_t part = (size_t)random_between(&s->random, 1, (int64_t)n - 1);
+	int times = (int)random_between(&s->random, 1, 3);
+
+	switch (fault) {
+	case FAULT_RATE_LIMIT:
+	case FAULT_SERVER_ERROR:
+		for (int i = 0; i < times; i++)
+			server_again(c, fault == FAULT_RATE_LIMIT ? 429 : 503, "try later", 4000);
+		break;
+	case FAULT_STALL: server_again(c, 0, "stalled", 300000); break;
+	case FAULT_HALF:
+		server_say(c, 0, part);
+		server_again(c, 200, "the stream broke", 1000);
+		break;
+	case FAULT_CUT:
+		server_say(c, 0, MIN(part, n / 2));
+		server_end(c, "ok", CALL_CLASS_NONE, 200, "");
+		return;
+	default: break;
+	}
+	server_say(c, 0, n);
+	server_end(c, "ok", CALL_CLASS_NONE, 200, "");
+}
+
+static void garble(struct server_call *c)
+{
+	buf_clear(&c->speech.out);
+	buf_adds(&c->speech.out,
+		 "data: {\"type\":\"content_block_start\",\"choices\":[{\"delta\":4\n\n"
+		 "data: [[[\n\n");
+}
+
+static enum fault draw(struct session *s, const struct server_call *c)
+{
+	enum fault fault;
+
+	if (c->purpose == CALL_MAIN)
+		return fault_draw(&s->random, FAULT_OVERFLOW_NUMBERS, FAULT_NO_USAGE,
+				  s->plan.fault_percent);
+	fault = fault_draw(&s->random, FAULT_OVERFLOW_NUMBERS, FAULT_BUDGET, s->plan.fault_percent);
+	if (fault != FAULT_NONE)
+		return fault;
+	if (c->purpose == CALL_BACKGROUND)
+		return fault_draw(&s->random, FAULT_NOTES_EMPTY, FAULT_NOTES_LIE,
+				  s->plan.bad_summaries);
+	return fault_draw(&s->random, FAULT_SUMMARY_MALFORMED, FAULT_SUMMARY_FILES,
+			  s->plan.bad_summaries);
+}
+
+static const char *say(struct session *s, struct server_call *c, const struct reading *r,
+		       const char *body, size_t n, enum fault fault)
+{
+	if (c->purpose == CALL_COMPACT)
+		return conduct_summary(s, c, fault);
+	if (c->purpose == CALL_BACKGROUND)
+		return conduct_notes(s, c, fault);
+	s->answers++;
+	return say_main(s, c, r, is_forced(r, body, n), fault);
+}
+
+void conduct_answer(struct session *s, struct server_call *c, const struct reading *r,
+		    const char *body, size_t n)
+{
+	enum fault fault = draw(s, c);
+	bool silent = s->plan.overflow == FAULT_OVERFLOW_SILENT;
+	const char *stop;
+
+	speech_begin(&c->speech, s->plan.api, &s->tokenizer);
+	if (c->prompt + c->max_tokens > s->server.window && !silent) {
+		overflow(s, c, s->plan.overflow);
+		return;
+	}
+	if (fault < OVERFLOW_FORMS) {
+		overflow(s, c, fault);
+		return;
+	}
+	if (fault != FAULT_NONE)
+		s->tallies->faults[fault]++;
+	if (fails(s, c, fault))
+		return;
+	stop = say(s, c, r, body, n, fault);
+	end_answer(s, c, stop, fault);
+	if (fault == FAULT_GARBAGE)
+		garble(c);
+	send(s, c, fault);
+}

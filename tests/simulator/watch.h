@@ -1,0 +1,65 @@
+/*
+ * watch.h - what must hold in every session, looked at from outside.
+ */
+#ifndef SIMULATOR_WATCH_H
+#define SIMULATOR_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "reading.h"
+
+struct session;
+struct server_call;
+
+struct finding {
+	bool found;
+	char rule[8];
+	char text[500];
+	int64_t request;
+};
+
+struct watch_result { /* a tool result that was sent */
+	uint64_t id, hash;
+	size_t size;
+	int64_t epoch;
+};
+
+struct watch {
+	struct finding finding;
+	struct buf constraints, lies,
+		refuse; /* texts, each ended by NUL: must stand, must not stand */
+	struct watch_result *results;
+	size_t n_results, cap_results; /* a hash table */
+	int64_t epoch;		       /* of the last main request */
+	int64_t checked_epoch;	       /* X2 was looked at */
+	int64_t breaks_told; /* events that told of a cache break since the last main request */
+	int64_t compactions; /* events since the last main request */
+	int64_t all_compactions;
+	int64_t by_rule;
+	int futile;	    /* in a row */
+	int64_t side_calls; /* since the last main request */
+	int64_t main_requests;
+	bool reported;	   /* a report frame came */
+	bool limits_known; /* W1's figures can be computed from the plan alone */
+};
+
+void watch_fail(struct session *s, const char *rule, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A request as it was read. `before`: messages of the request before. */
+void watch_request(struct session *s, const struct server_call *c, const struct reading *r,
+		   size_t before, const char *body, size_t n);
+/* A call begins. */
+void watch_call(struct session *s, const struct server_call *c);
+/* An event of the agent: its name and body (watch_events.c). */
+void watch_event(struct session *s, const char *name, const char *body, size_t n);
+/* rc of the loop; the agent is still there. */
+void watch_end(struct session *s, int rc, const struct err *err);
+/* The transcript of a session, read back (watch_load.c). */
+void watch_load(struct session *s);
+/* Keeps a text that must (constraints) or must not (lies, refuse) stand in requests. */
+void watch_keep(struct buf *list, const char *text, size_t n);
+void watch_release(struct watch *w);
+
+#endif
