@@ -104,6 +104,18 @@ static void add_summary(const struct compact_job *job, struct message *head)
 	message_add_text(head, ORIGIN_SUMMARY, text.data, text.len);
 }
 
+/* X2: a summary that goes takes along the words that stood with it. */
+static bool takes_words_along(const struct compact_job *job)
+{
+	const struct view *view = &job->a->view;
+
+	for (size_t i = job->from; i < job->tail; i++)
+		for (size_t k = 0; k < view->list[i]->n_blocks; k++)
+			if (view->list[i]->blocks[k].origin == ORIGIN_SUMMARY)
+				return true;
+	return false;
+}
+
 /* A summary behind another one leaves the head alone; words that are new since come with it. */
 static int make_head(const struct compact_job *job, struct message **ret, struct err *err)
 {
@@ -120,7 +132,7 @@ static int make_head(const struct compact_job *job, struct message **ret, struct
 
 	if (!in.head_stays)
 		add_opening(a, head);
-	else if (a->words.n > a->words_shown)
+	else if (a->words.n > a->words_shown || takes_words_along(job))
 		add_words(a, head);
 	add_summary(job, head);
 	if (attach_all(a, &in, head, err) < 0) {
