@@ -31,6 +31,7 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 }
 
 static const struct attachment attachments[] = {
+	{"earlier", true, memory_attach_earlier},
 	{"memory", true, memory_attach},
 	{"hooks", true, hooks_attach},
 	{"jobs", false, add_jobs},

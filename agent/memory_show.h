@@ -21,6 +21,12 @@ void memory_add_news(struct agent *a, struct message *m);
 /* Rows of attach.c. */
 int memory_attach(struct agent *a, const struct attach_input *in, struct message *head,
 		  struct err *err);
+/* What earlier runs in this repository noted (M2): data, and marked as such. */
+void memory_add_earlier(struct agent *a, struct message *m);
+int memory_attach_earlier(struct agent *a, const struct attach_input *in, struct message *head,
+			  struct err *err);
+/* Appends {"preferences": [...], "lessons": [...]}, which the parent may keep for later runs (H21). */
+void memory_write_lasting(const struct agent *a, struct buf *out);
 int memory_attach_recall(struct agent *a, const struct attach_input *in, struct message *head,
 			 struct err *err);
 

@@ -322,6 +322,7 @@ int work_begin(struct agent *a, struct err *err)
 	struct message *opening = conversation_opening(a->settings);
 	int rc = hooks_at_start(a, opening, err);
 
+	memory_add_earlier(a, opening);
 	memory_add_news(a, opening); /* what an earlier generation noted */
 	agent_add_user(a, opening);
 	return rc;

@@ -58,6 +58,7 @@ static const struct field fields[] = {
 	{"role", "output_schema", FIELD_OBJECT, FIELD_OPTIONAL, AT(output_schema)},
 	{NULL, "task", FIELD_STR, FIELD_FILLED, AT(task)},
 	{NULL, "brief", FIELD_STR, FIELD_OPTIONAL, AT(brief)},
+	{NULL, "memory", FIELD_STR, FIELD_OPTIONAL, AT(memory)},
 	{"environment", "branch", FIELD_STR, FIELD_OPTIONAL, AT(branch)},
 	{"environment", "base", FIELD_STR, FIELD_OPTIONAL, AT(base)},
 	{"environment", "platform", FIELD_STR, FIELD_OPTIONAL, AT(platform)},

@@ -44,6 +44,7 @@ struct agent_settings {
 	int64_t max_rounds, max_output;
 	struct json_object *output_schema; /* NULL if the role has none */
 
+	const char *memory;	  /* what earlier runs noted; NULL: nothing */
 	const char *task, *brief; /* brief: "" if there is none */
 	enum block_origin task_origin;
 	struct start_instructions *instructions;

@@ -155,6 +155,7 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 	if (!agent->run->rehearsal && agent->model)
 		calibration_learn(&agent->run->calibration, agent->model,
 				  json_obj(body, "calibration"));
+	project_memory_learn(&agent->run->memory, json_obj(body, "memory"));
 	agent->state = AGENT_ENDING;
 	agent_expect_end(agent);
 	return 0;

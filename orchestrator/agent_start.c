@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
@@ -322,6 +323,12 @@ static struct json_object *document_context(const struct agent_record *agent)
 	return doc;
 }
 
+/* A tenth of a small window, so that there is room for the work. */
+static size_t memory_room(const struct model *model)
+{
+	return (size_t)(MAX(model->window, INT64_C(0)) / 10) * BYTES_PER_TOKEN;
+}
+
 static struct json_object *start_document(const struct agent_record *agent)
 {
 	struct run *run = agent->run;
@@ -338,6 +345,8 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");
 	json_set_str(doc, "brief", agent->brief ? agent->brief : "");
 	json_set(doc, "instructions", json_object_get(run->instructions));
+	AUTO_FREE char *memory = project_memory_text(&run->memory, memory_room(agent->model));
+	json_set_str(doc, "memory", memory);
 	json_set(doc, "environment", document_environment(agent));
 	json_set(doc, "model", model_to_json(agent->model));
 	json_set(doc, "dirs", document_dirs(agent));

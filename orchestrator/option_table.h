@@ -30,6 +30,8 @@
 	       "share of the usable window at which that happens, instead of the role's buffer")   \
 	OPTION(CONTEXT, "context", LIST, SCOPE_WORK, CFG_ANY, 0, 0, "", "NAME=VALUE",              \
 	       "a number of the context engine; may be repeated")                                  \
+	OPTION(MEMORY, "memory", FLAG, SCOPE_WORK, CFG_TRUSTED, 0, 0, "true", "",                  \
+	       "use and keep what runs noted for later ones (--no-memory: neither)")               \
 	OPTION(EFFORT, "effort", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "|low|medium|high", "LEVEL",   \
 	       "reasoning effort asked from the model")                                            \
 	OPTION(ROLE, "role", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "lead", "NAME",                     \

@@ -316,8 +316,22 @@ static void write_files(struct run *run)
 		write_report(run);
 }
 
+/* H21: what is worth keeping across runs. */
+static void keep_memory(struct run *run)
+{
+	struct project_memory_saved saved;
+
+	if (!project_memory_save(&run->memory, &saved))
+		return;
+	journal_add(run->journal, false, "memory.saved",
+		    "added:i known:i refused:i expired:i total:i lines:j", saved.added, saved.known,
+		    saved.refused, saved.expired, saved.total, saved.lines);
+	json_object_put(saved.lines);
+}
+
 void outcome_write(struct run *run)
 {
+	keep_memory(run);
 	write_files(run);
 	AUTO_JSON struct json_object *doc = report_json(run);
 	AUTO_FREE char *path = run_path(run, "report.md");

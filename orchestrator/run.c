@@ -322,6 +322,7 @@ void run_free(struct run *run)
 	}
 	model_free(run->model);
 	calibration_release(&run->calibration);
+	project_memory_release(&run->memory);
 	buf_release(&run->rehearsal_line);
 	free(run);
 }

@@ -27,6 +27,7 @@
 #include "handoff/call.h"
 #include "orchestrator/agents.h"
 #include "orchestrator/calibration.h"
+#include "orchestrator/project_memory.h"
 #include "orchestrator/run_budget.h"
 #include "orchestrator/child.h"
 #include "orchestrator/command.h"
@@ -105,6 +106,7 @@ struct run {
 	struct agent_pool agents;
 	struct run_budget budget;
 	struct calibration calibration; /* of tokenizers: not touched by rehearsals */
+	struct project_memory memory;
 	struct event *ev_budget;
 	struct control *control; /* NULL: nobody can be heard */
 

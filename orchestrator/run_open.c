@@ -219,6 +219,8 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 	run->common_dir = mem_strdup(json_str(answer, "common_dir", NULL));
 	run->toplevel =
 		mem_strdup(json_str(answer, "toplevel", json_str(answer, "common_dir", NULL)));
+	if (settings_flag(run->settings, OPT_MEMORY))
+		project_memory_open(&run->memory, run->common_dir);
 	if (instructions_load(run, &err) < 0 || open_folder(run, &err) < 0) {
 		run_fail(run, &err);
 		return;
