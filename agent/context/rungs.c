@@ -4,6 +4,8 @@
 #include "agent/context/rungs.h"
 
 #include "agent/context/clear.h"
+#include "agent/context/collapse.h"
+#include "agent/context/idle.h"
 #include "agent/context/price.h"
 #include "agent/context/snip.h"
 #include "base/memory.h"
@@ -29,7 +31,9 @@ static int offload_run(struct rung_input *in, int64_t *ret_freed, struct err *er
 static const struct rung rungs[] = {
 	{"offload", RUNG_ARRIVAL, RUNG_FREE, false, offload_wanted, offload_run},
 	{"snip", RUNG_REQUEST, RUNG_FREE, true, snip_wanted, snip_run},
+	{"idle", RUNG_REQUEST, RUNG_FREE, true, idle_wanted, idle_run},
 	{"clear", RUNG_REQUEST, RUNG_FREE, true, clear_wanted, clear_run},
+	{"collapse", RUNG_REQUEST, RUNG_FREE, true, collapse_wanted, collapse_run},
 };
 
 _Static_assert(ARRAY_SIZE(rungs) <= VIEW_RUNGS, "a view remembers each rung");

@@ -16,7 +16,9 @@
 	"Problem solving:\nnone\n6. All user messages:\nFix the test.\n7. Pending "                \
 	"tasks:\nnone\n8. "                                                                        \
 	"Current work:\na.txt, KEPT-FACT\n9. Optional next step:\nreport\n</summary>"
-#define SETTINGS "{\"model\":{\"window\":60000,\"max_output\":2000},\"context\":{\"compact\":true}}"
+#define WINDOW "{\"model\":{\"window\":60000,\"max_output\":2000},"
+/* The rung before a summary would avert it. */
+#define SETTINGS WINDOW "\"context\":{\"compact\":true,\"collapse\":false}}"
 #define FULL	 47000 /* above compact, below closing */
 
 #define CALL(n, mark)                                                                              \
@@ -196,6 +198,30 @@ static void t7_results_go_before_a_summary(void **state)
 	fake_release(&p);
 }
 
+/* H3: above 5 % below the threshold finished rounds become a snapshot, and no call is made for it. */
+static void h3_a_snapshot_before_a_summary(void **state)
+{
+	static const struct fake_step script[] = {
+		HISTORY,
+		FILLED,
+		{.calls = REPORT_CALL},
+	};
+	struct fake_parent p = {.pid = 0};
+
+	RUN(&p, script, WINDOW "\"context\":{\"compact\":true}}");
+	assert_string_equal(p.result, "done");
+	assert_int_equal(p.n_requests, 6);
+	fake_expect(&p, 4, "OLD-1\\n");
+	fake_expect(&p, 5, "[State snapshot of rounds 1 to ");
+	fake_expect(&p, 5, "echo OLD-1; seq 5000 -> exit code 0");
+	fake_expect(&p, 5, "Fix the test.");
+	fake_expect(&p, 5, "NEW-5");
+	fake_expect_not(&p, 5, "OLD-1\\n");
+	assert_true(fake_event_seen(&p, "compact", "\"trigger\":\"collapse\""));
+	assert_true(rig_transcript_has("\"subtype\":\"context_edit\",\"rung\":\"collapse\""));
+	fake_release(&p);
+}
+
 /* W4: never compacted if the user does not want it. */
 static void w4_off(void **state)
 {
@@ -217,10 +243,15 @@ static void w4_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FOLDER(h5_a_summary_takes_the_place),   WITH_FOLDER(h5_in_the_openai_form),
-		WITH_FOLDER(h5_a_tool_call_is_a_failed_try), WITH_FOLDER(x1_the_cut_by_rule),
-		WITH_FOLDER(trap_1_no_loop_of_compactions),  WITH_FOLDER(h9_reactive),
-		WITH_FOLDER(t7_results_go_before_a_summary), WITH_FOLDER(w4_off),
+		WITH_FOLDER(h5_a_summary_takes_the_place),
+		WITH_FOLDER(h5_in_the_openai_form),
+		WITH_FOLDER(h5_a_tool_call_is_a_failed_try),
+		WITH_FOLDER(x1_the_cut_by_rule),
+		WITH_FOLDER(trap_1_no_loop_of_compactions),
+		WITH_FOLDER(h9_reactive),
+		WITH_FOLDER(t7_results_go_before_a_summary),
+		WITH_FOLDER(h3_a_snapshot_before_a_summary),
+		WITH_FOLDER(w4_off),
 	};
 	return cmocka_run_group_tests_name("agent/compact", tests, NULL, NULL);
 }

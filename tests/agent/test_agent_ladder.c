@@ -13,7 +13,7 @@
 	"Pending tasks:\nnone\n8. Current work:\na.txt, KEPT-FACT\n9. Optional next "              \
 	"step:\nreport\n</summary>"
 #define WINDOW	 "\"model\":{\"window\":60000,\"max_output\":2000}"
-#define SETTINGS "{" WINDOW ",\"context\":{\"compact\":true}}"
+#define SETTINGS "{" WINDOW ",\"context\":{\"compact\":true,\"collapse\":false}}"
 #define FULL	 47000 /* above compact, below closing */
 
 #define CALL(n, mark)                                                                              \
@@ -49,7 +49,7 @@ static void h4_notes_stand_for_the_rounds(void **state)
 	};
 	struct fake_parent p = {.background = &notes};
 
-	RUN(&p, script, "{" WINDOW ",\"context\":{\"notes\":true}}");
+	RUN(&p, script, "{" WINDOW ",\"context\":{\"notes\":true,\"collapse\":false}}");
 	assert_string_equal(p.result, "done");
 	assert_int_equal(p.n_requests, 6); /* no call for a summary */
 	assert_true(p.n_background >= 1);
@@ -79,7 +79,7 @@ static void h4_a_failed_pass_falls_through(void **state)
 	};
 	struct fake_parent p = {.background = NULL};
 
-	RUN(&p, script, "{" WINDOW ",\"context\":{\"notes\":true}}");
+	RUN(&p, script, "{" WINDOW ",\"context\":{\"notes\":true,\"collapse\":false}}");
 	assert_string_equal(p.result, "done");
 	assert_true(p.n_background >= 1);
 	fake_expect(&p, 6, "KEPT-FACT");

@@ -15,7 +15,7 @@ STEP = ("n=$(cat count 2>/dev/null || echo 0); n=$((n+1)); echo $n >count; git a
 TASK = "Count to the end. Never push anything."
 
 
-def counting(world, last, *options, summary=None, window=16000, status=0):
+def counting(world, last, *options, summary=None, window=16000, status=0, collapse="false"):
     world.repository()
     rules = [
         {"match": {"is_compaction": True}, "answer": summary or {"text": SUMMARY}},
@@ -24,15 +24,18 @@ def counting(world, last, *options, summary=None, window=16000, status=0):
         {"match": {}, "answer": answer(shell(STEP))},
     ]
     model = f"rehearsal:{world.scenario(rules, window=window)}"
-    done = world.baton("run", TASK, "--model", model, "--window", str(window), *options, status=status)
+    done = world.baton("run", TASK, "--model", model, "--window", str(window), "--context", f"collapse={collapse}", *options,
+                       status=status)
     run = world.run()
-    return done, run, run.records("agent.compact")
+    # The rungs before a summary have events too, but no kind.
+    return done, run, [c for c in run.records("agent.compact") if "kind" in c["data"]]
 
 
 @test
 def work_goes_on_through_many_windows(world):
     """Forty rounds in a window that holds about five: a server that enforces it never has to refuse."""
-    done, run, compactions = counting(world, 40)
+    done, run, _ = counting(world, 40, collapse="true")
+    compactions = run.records("agent.compact")
     equal(run.last("run.finished")["status"], "succeeded", "status", done)
     check(len(compactions) >= 5, "compactions", len(compactions))
     check(not any(c["data"]["by_rule"] for c in compactions), "summaries by rule", compactions)
@@ -44,10 +47,26 @@ def work_goes_on_through_many_windows(world):
 
 
 @test
+def a_snapshot_by_rule_needs_no_call(world):
+    """H3: finished rounds give way to a snapshot before a summary is asked for; the words stay, nothing is refused."""
+    done, run, _ = counting(world, 30, collapse="true")
+    equal(run.last("run.finished")["status"], "succeeded", "status", done)
+    collapses = [c["data"] for c in run.records("agent.compact") if c["data"]["trigger"] == "collapse"]
+    check(len(collapses) >= 3, "snapshots", run.records("agent.compact"))
+    for c in collapses:
+        check(c["saved"] == c["before"] - c["after"] > 0 and c["cache_lost"] > 0, "what it cost and brought", c)
+        equal(c["input"], 0, "tokens of a call")
+    equal(run.records("agent.retry"), [], "requests that had to be made again")
+    edits = [r for r in run.transcript() if r.get("subtype") == "context_edit"]
+    equal([e["rung"] for e in edits].count("collapse"), len(collapses), "rewrites on record")
+    check("finished rounds shown as a snapshot" in done.err, "a line for the user", done)
+
+
+@test
 def boundaries_are_on_record(world):
     """H12, and a line for the user."""
     done, run, compactions = counting(world, 20)
-    boundaries = [r for r in run.transcript() if r["type"] == "system"]
+    boundaries = [r for r in run.transcript() if r.get("subtype") == "compact_boundary"]
     equal(len(boundaries), len(compactions), "boundary records (H12)", done)
     for b in boundaries:
         equal(b["subtype"], "compact_boundary", "subtype")
@@ -62,7 +81,7 @@ def the_users_words_are_put_back_and_nothing_is_added(world):
     invented = SUMMARY.replace("5. Problem solving:\nnone", "5. Problem solving:\nThe user said: never use recursion.")
     done, run, compactions = counting(world, 12, summary={"text": invented})
     check(len(compactions) >= 1, "compactions", done)
-    heads = [r for r in run.transcript() if r["type"] == "system"]
+    heads = [r for r in run.transcript() if r.get("subtype") == "compact_boundary"]
     check(all("never use recursion" not in h["content"] for h in heads), "an invented rule", heads[:1])
     check("nobody gave" in done.err, "a word about it", done)
     words = [json.loads(line) for line in open(f"{run.dir}/agents/a1/1/words.jsonl", encoding="utf-8")]
