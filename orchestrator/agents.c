@@ -391,6 +391,9 @@ void agents_watch(struct run *run)
 		struct agent_record *agent = run->agents.list[i];
 		bool tool = strcmp(agent->activity, "tool") == 0;
 		int64_t limit = settings_i64(run->settings, tool ? OPT_TOOL_IDLE : OPT_MODEL_IDLE);
+		/* Hooks have limits of their own, and one may follow the other. */
+		if (agent->hook)
+			agent->last_progress_ms = now;
 		if (agent->state != AGENT_WORKING || now - agent->last_progress_ms < limit ||
 		    strcmp(agent->activity, "waiting") == 0)
 			continue;

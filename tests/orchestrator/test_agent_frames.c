@@ -13,11 +13,14 @@
 #include <unistd.h>
 
 #include "orchestrator/agent_frames.h"
+#include "orchestrator/config/store.h"
+#include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
 
 struct scene {
 	struct run run;
 	struct agent_record *agent;
+	struct role role;
 	struct child child;
 	struct channel *theirs; /* the agent's end */
 	struct channel *git;	/* baton-git's end */
@@ -85,10 +88,13 @@ static int setup(void **state)
 	s->run.git = mem_alloc(sizeof(*s->run.git));
 	s->run.git->channel = channel_new(git[0], git[0], FROM_W, from_git, s);
 	s->run.git_client = git_client_new(s->run.git->channel);
+	s->run.settings = store_new();
 	s->child.arg = s->agent = agent;
 	*agent = (struct agent_record){.run = &s->run,
 				       .name = "a1",
 				       .generation = 1,
+				       .role = &s->role,
+				       .gen_dir = s->run.dir,
 				       .state = AGENT_WORKING,
 				       .child = &s->child,
 				       .said_hello = true,
@@ -108,6 +114,7 @@ static int teardown(void **state)
 
 	journal_close(s->run.journal);
 	effects_release(&s->agent->effects);
+	settings_free(s->run.settings);
 	json_object_put(s->agent->report);
 	json_object_put(s->agent->output_schema);
 	free(s->agent->worktree);
@@ -326,6 +333,85 @@ static void test_one_checkpoint_at_a_time(void **state)
 	git_answers(s, true, "{\"commit\":\"abc\"}");
 }
 
+/* ---- hooks: what a question must be; that commands run is tests/integration/test_hooks.py ---- */
+
+static enum err_code ask_hook(struct scene *s, int generation, const char *event, const char *body)
+{
+	struct err err = ERR_INIT;
+
+	channel_sendf(s->theirs, FRAME_HOOK, body, strlen(body),
+		      "\"generation\":%d,\"call\":\"h1\",\"event\":\"%s\",\"subject\":\"shell\"",
+		      generation, event);
+	return channel_on_readable(s->child.channel, &err) < 0 ? err.code : ERR_NONE;
+}
+
+static void test_a_hook_without_commands_is_answered(void **state)
+{
+	struct scene *s = *state;
+
+	s->agent->ready = READY_OK;
+	assert_int_equal(ask_hook(s, 1, "PreToolUse", "{}"), ERR_NONE);
+	assert_int_equal(channel_on_readable(s->theirs, NULL), 0);
+	assert_string_equal(s->answer, "h1 {\"texts\":[]}");
+	assert_null(s->agent->hook);
+	/* Its key is not kept: the same question again is a new one. */
+	assert_int_equal(ask_hook(s, 1, "PreToolUse", "{}"), ERR_NONE);
+	assert_int_equal(channel_on_readable(s->theirs, NULL), 0);
+	assert_int_equal(s->acks, 2);
+	assert_int_equal(s->agent->effects.count, 0);
+}
+
+/* Commands look at the worktree, so a question waits for it; the end of the agent ends the question. */
+static void test_a_hook_waits_for_the_worktree(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(ask_hook(s, 1, "SessionStart", "{}"), ERR_NONE);
+	assert_non_null(s->agent->hook);
+	s->agent->ready = READY_OK;
+	hooks_worktree_ready(s->agent);
+	assert_null(s->agent->hook);
+	assert_int_equal(channel_on_readable(s->theirs, NULL), 0);
+	assert_int_equal(s->acks, 1);
+	s->agent->ready = READY_UNKNOWN;
+	assert_int_equal(ask_hook(s, 1, "SessionStart", "{}"), ERR_NONE);
+	hooks_agent_gone(s->agent);
+	assert_null(s->agent->hook);
+}
+
+static void test_hooks_of_a_wrong_form(void **state)
+{
+	static const struct {
+		int generation;
+		const char *event, *body;
+	} cases[] = {{2, "PreToolUse", "{}"},
+		     {1, "Stop", "{}"},
+		     {1, "PreToolUse", "[]"},
+		     {1, "PreToolUse", "{"},
+		     {1, "", "{}"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct scene *s = *state;
+
+		assert_int_equal(ask_hook(s, cases[i].generation, cases[i].event, cases[i].body),
+				 ERR_INVALID);
+		assert_null(s->agent->hook);
+		assert_int_equal(s->acks, 0);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* An agent that asks twice could pile commands up. */
+static void test_one_hook_at_a_time(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(ask_hook(s, 1, "PreToolUse", "{}"), ERR_NONE);
+	assert_int_equal(ask_hook(s, 1, "PostToolUse", "{}"), ERR_INVALID);
+	hooks_agent_gone(s->agent);
+}
+
 /* Price and budget are those of its own model, so no other may be asked for; what goes into a header
  * is a word. */
 static void test_requests_of_another_service(void **state)
@@ -372,6 +458,10 @@ int main(void)
 		scene_test(test_a_checkpoint_and_its_repetition),
 		scene_test(test_a_failed_checkpoint_is_not_ok),
 		scene_test(test_one_checkpoint_at_a_time),
+		scene_test(test_a_hook_without_commands_is_answered),
+		scene_test(test_a_hook_waits_for_the_worktree),
+		scene_test(test_hooks_of_a_wrong_form),
+		scene_test(test_one_hook_at_a_time),
 		scene_test(test_requests_of_another_service),
 	};
 	return cmocka_run_group_tests_name("orchestrator/agent_frames", tests, NULL, NULL);
