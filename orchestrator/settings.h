@@ -43,7 +43,8 @@ enum option_scope {
 	SCOPE_OTHER = 16,
 	SCOPE_COMPACT = 32,
 	SCOPE_WORK = SCOPE_RUN | SCOPE_REVIEW,
-	SCOPE_REPLY = SCOPE_WORK | SCOPE_CLEAN | SCOPE_OTHER | SCOPE_COMPACT, /* those that answer something */
+	SCOPE_REPLY = SCOPE_WORK | SCOPE_CLEAN | SCOPE_OTHER |
+		      SCOPE_COMPACT, /* those that answer something */
 	SCOPE_ALL = 63,
 };
 

@@ -12,7 +12,9 @@
 	"solving:\nnone\n6. All user messages:\nFix the test.\n7. Pending tasks:\nnone\n8. "       \
 	"Current work:\na.txt, KEPT-FACT\n9. Optional next step:\nreport\n</summary>"
 #define HOOK(event) "{\"event\":\"" event "\",\"matcher\":\"*\"}"
-#define WINDOW	    "\"model\":{\"window\":60000,\"max_output\":2000},\"context\":{\"compact\":true}"
+#define WINDOW                                                                                     \
+	"\"model\":{\"window\":60000,\"max_output\":2000},\"context\":{\"compact\":true,"          \
+	"\"collapse\":false}"
 #define SETTINGS                                                                                   \
 	"{" WINDOW                                                                                 \
 	",\"hooks\":[" HOOK("SessionStart") "," HOOK("PreCompact") "," HOOK("PostCompact") "]}"
