@@ -124,6 +124,22 @@ void memory_add_news(struct agent *a, struct message *m)
 	w->shown_epoch = a->view.epoch;
 }
 
+void memory_show_again(struct agent *a)
+{
+	struct message *m;
+
+	if (a->memory.shown_epoch == a->view.epoch)
+		return;
+	m = message_new(MESSAGE_USER);
+	memory_add_news(a, m);
+	if (!m->n_blocks) {
+		message_free(m);
+		return;
+	}
+	agent_add_user(a, m);
+	view_sync(&a->view, &a->conversation);
+}
+
 int memory_attach(struct agent *a, const struct attach_input *in, struct message *head,
 		  struct err *err)
 {

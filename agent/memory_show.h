@@ -3,7 +3,7 @@
  *
  *   changed            behind the results of the round in which it changed, once, as it is then
  *   after a compaction at the head of what follows, unless the messages that stay show it already
- *   after a snip       behind the next results, if the copy that was shown last went with it
+ *   after other rungs  at the end, if the copy that was shown last went with what they removed
  *
  * Older copies stay until an epoch ends (W11). Each copy says its state's number, the highest counts. The
  * blocks are ORIGIN_MEMORY: nothing in them ever counts as words of the user (X2).
@@ -18,6 +18,9 @@ int memory_make(struct agent *a, struct err *err);
 
 /* A row of news.c, also for the opening. */
 void memory_add_news(struct agent *a, struct message *m);
+/* After rungs that may have rewritten the view: a copy that went with what was removed comes as a new message
+ * at the end. */
+void memory_show_again(struct agent *a);
 /* Rows of attach.c. */
 int memory_attach(struct agent *a, const struct attach_input *in, struct message *head,
 		  struct err *err);

@@ -17,6 +17,7 @@
 #include "agent/context/progress.h"
 #include "agent/context/rungs.h"
 #include "agent/events.h"
+#include "agent/memory_show.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -68,7 +69,10 @@ static int run_rungs(struct agent *a, struct err *err)
 	int64_t freed = 0;
 
 	view_sync(&a->view, &a->conversation);
-	return rungs_run(RUNG_REQUEST, &in, room_threshold(a), &freed, err);
+	if (rungs_run(RUNG_REQUEST, &in, room_threshold(a), &freed, err) < 0)
+		return -1;
+	memory_show_again(a);
+	return 0;
 }
 
 /* ---- the threshold ---- */

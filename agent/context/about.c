@@ -20,6 +20,7 @@ static const struct row {
 	{"read", ABOUT_READ, "path", CLEARED},
 	{"grep", ABOUT_SEARCH, "pattern", CLEARED},
 	{"glob", ABOUT_SEARCH, "pattern", CLEARED},
+	{"recall", ABOUT_SEARCH, "query", CLEARED},
 	{"web_fetch", ABOUT_SEARCH, "url", CLEARED},
 	{"web_search", ABOUT_SEARCH, "query", CLEARED},
 	{"edit", ABOUT_CHANGE, "path", CLEARED_EFFECT},

@@ -116,6 +116,35 @@ static void trap_18_in_the_openai_form(void **state)
 	trap_18(state, "openai");
 }
 
+/* H3: a snapshot by rule takes rounds away in which both were shown; both are there afterwards. */
+static void h18_both_survive_a_collapse(void **state)
+{
+	static const struct fake_step script[] = {
+		{.calls = "n1 notes " PLAN},
+		{.calls = "n2 notes {\"operation\":\"plan_tick\",\"numbers\":[1,2,3,4,5,6,7,8,9]}"},
+		{.calls = "n3 notes "
+			  "{\"operation\":\"set\",\"field\":\"task\",\"lines\":[\"TASK-A\"]}"},
+		LONG(1, "OLD-1"),
+		LONG(2, "OLD-2"),
+		LONG(3, "NEW-3"),
+		{.calls = "c4 shell {\"command\":\"echo NEW-4\"}", .input = FULL},
+		{.calls = REPORT_CALL},
+	};
+	struct fake_parent p = {.pid = 0};
+
+	RUN(&p, script,
+	    "{\"model\":{\"window\":60000,\"max_output\":2000},\"context\":{\"compact\":true,"
+	    "\"notes\":false}," TOOLS "}");
+	assert_string_equal(p.result, "done");
+	assert_int_equal(p.n_requests, 8);
+	assert_true(fake_event_seen(&p, "compact", "\"trigger\":\"collapse\""));
+	fake_expect_not(&p, 7, "OLD-1\\n");
+	assert_int_equal(count_of(&p, 7, "[plan, state 2:"), 1);
+	fake_expect(&p, 7, "9 done, 1 open;");
+	assert_int_equal(count_of(&p, 7, "[working memory, state 1:"), 1);
+	fake_release(&p);
+}
+
 /* What the messages that stay show already is not doubled, and the newest state is the last one. */
 static void h13_the_tail_is_not_doubled(void **state)
 {
@@ -228,6 +257,7 @@ int main(void)
 		WITH_FOLDER(h18_a_change_is_shown_once),
 		WITH_FOLDER(trap_18_progress_survives_a_compaction),
 		WITH_FOLDER(trap_18_in_the_openai_form),
+		WITH_FOLDER(h18_both_survive_a_collapse),
 		WITH_FOLDER(h13_the_tail_is_not_doubled),
 		WITH_FOLDER(x2_the_memory_is_nobodys_word),
 		WITH_FOLDER(h18_what_was_noted_is_in_the_opening),
