@@ -189,7 +189,7 @@ static int run_agent(struct agent *a)
 		refused = 2;
 		log_error("%s", e.message);
 		set_outcome(a, &e);
-	} else if (!check_fixed_part(a) && work_run(a, &e) < 0) {
+	} else if (occupancy_start(a), !check_fixed_part(a) && work_run(a, &e) < 0) {
 		set_outcome(a, &e);
 	}
 	return MAX(end_agent(a), refused);

@@ -36,20 +36,6 @@ static int end_for_room(struct agent *a, const char *what)
 			 (long long)ledger_used(&a->ledger), (long long)a->budget.effective, what);
 }
 
-/* W2: one line to the user, not one per round. */
-static void warn_once(struct agent *a, int64_t used)
-{
-	bool compacts = a->settings->knobs.compact_auto && a->breaker.state == BREAKER_CLOSED;
-
-	if (a->warned || used < a->budget.warning)
-		return;
-	a->warned = true;
-	event_warning(a->channel, "%lld of %lld tokens of the context are used; %s at %lld",
-		      (long long)used, (long long)a->budget.effective,
-		      compacts ? "it is compacted" : "the agent is asked to report",
-		      (long long)(compacts ? a->budget.compact : a->budget.closing));
-}
-
 static int render_list(struct agent *a, struct message *const *list, size_t n, struct ask_result *r,
 		       const char **ret_beta, struct err *err)
 {
@@ -90,7 +76,7 @@ static int prepare(struct agent *a, struct ask_result *r, const char **ret_beta,
 {
 	view_sync(&a->view, &a->conversation);
 	r->estimate = ledger_used(&a->ledger);
-	warn_once(a, r->estimate);
+	occupancy_look(a, r->estimate);
 	if (r->estimate > a->budget.blocking)
 		return end_for_room(a, "above the blocking limit no request is made");
 	/* W12 takes the whole of what is used, also what the provider has not counted yet. */
@@ -117,6 +103,7 @@ static int put_on_record(struct agent *a, const struct ask_result *r, struct err
 	};
 
 	transcript_request(a->transcript, &request, &a->budget, &a->ledger);
+	occupancy_sent(a);
 	return a->conversation.round ? transcript_sync(a->transcript, err)
 				     : transcript_write(a->transcript, err);
 }
@@ -206,6 +193,7 @@ static bool make_room_after_overflow(struct agent *a, int64_t limit)
 	if (limit > 0 && limit < model->window) {
 		model->window = limit;
 		agent_set_budget(a, NULL);
+		occupancy_start(a);
 	}
 	return true;
 }

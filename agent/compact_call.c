@@ -21,7 +21,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define SHRINK_TRIES  3 /* H7 */
+#define SHRINK_TRIES  3	 /* H7 */
+#define NEAR_RESERVE  85 /* per cent of the reserve */
 #define BYTES_A_TOKEN 8
 #define WISH_TOKENS   2000 /* of the words that ask */
 #define DESCRIBED     160  /* bytes of what a round began with */
@@ -136,6 +137,23 @@ static int take_answer(struct compact_job *job, struct stream_answer *answer)
 	return rc < 0;
 }
 
+/* H15: a summary that nearly fills its reserve will be cut one day. */
+static void note_usage(struct compact_job *job, const struct model_usage *u)
+{
+	struct agent *a = job->a;
+
+	job->spent.input += u->input;
+	job->spent.cache_read += u->cache_read;
+	job->spent.cache_write += u->cache_write;
+	job->spent.cache_write_1h += u->cache_write_1h;
+	job->spent.output += u->output;
+	if (u->output * 100 >= a->budget.reserve * NEAR_RESERVE)
+		event_warning(a->channel,
+			      "a summary took %lld of the %lld tokens that are reserved for it "
+			      "(context number summary_reserve)",
+			      (long long)u->output, (long long)a->budget.reserve);
+}
+
 /* One call without the messages [1, from). 0: its answer's summary is in job->summary. */
 static int call_once(struct compact_job *job, struct message *request, size_t from,
 		     enum call_class *ret_class, struct err *err)
@@ -173,6 +191,7 @@ static int call_once(struct compact_job *job, struct message *request, size_t fr
 	}
 	job->call_input += usage_prompt(&r.answer.usage);
 	job->call_output += r.answer.usage.output;
+	note_usage(job, &r.answer.usage);
 	rc = take_answer(job, &r.answer);
 	stream_answer_release(&r.answer);
 	return rc;

@@ -29,6 +29,7 @@ struct compact_job {
 	struct buf summary;
 	char why[300]; /* of the last failure */
 	int64_t call_input, call_output;
+	struct model_usage spent; /* of all calls */
 };
 
 /* compact_call.c: 0: job->summary holds one that passed; 1: none, job->why; -1: stopped or alone. */

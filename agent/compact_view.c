@@ -143,9 +143,30 @@ static int make_head(const struct compact_job *job, struct message **ret, struct
 	return 0;
 }
 
+/* H15's words for what began it. */
+static const char *source_of(enum compact_trigger trigger)
+{
+	switch (trigger) {
+	case COMPACT_PRICE:
+	case COMPACT_BREAK: return "auto";
+	case COMPACT_MANUAL: return "manual";
+	case COMPACT_REACTIVE: return "reactive";
+	case COMPACT_THRESHOLD: break;
+	}
+	return "threshold";
+}
+
+/* The new view stands. */
 static void tell(const struct compact_job *job, int64_t after)
 {
 	struct agent *a = job->a;
+	struct compact_cost cost = {
+		.before = job->before,
+		.after = after,
+		.kept = a->ledger.category[LEDGER_SYSTEM] + a->ledger.category[LEDGER_TOOLS] +
+			compact_estimate(&a->view, 0, job->from),
+		.calls = job->spent,
+	};
 	struct event_compact_facts facts = {
 		.trigger = compact_trigger_name(job->request->trigger),
 		.kind = kind_names[job->kind],
@@ -158,8 +179,12 @@ static void tell(const struct compact_job *job, int64_t after)
 		.reason = job->kind == KIND_RULE ? job->why : "",
 		.duration_ms = clock_mono_ms() - job->began,
 		.cache_lost = price_tokens_from(&a->view, job->from),
+		.source = source_of(job->request->trigger),
+		.call_cost = compact_cost_of_calls(a, &cost),
+		.next_cost = compact_cost_of_next(a, &cost),
 	};
 
+	compact_account_open(a, facts.trigger, &cost);
 	event_compact(a->channel, &facts);
 }
 

@@ -48,6 +48,24 @@ static void add_flag(struct buf *out, const char *key, bool value)
 	buf_addf(out, "%s\"%s\":%s", out->len > 1 ? "," : "", key, value ? "true" : "false");
 }
 
+/* USD with six digits; nothing where it is not known. */
+static void add_cost(struct buf *out, const char *key, double cost)
+{
+	buf_addf(out, "%s\"%s\":%.6f", out->len > 1 ? "," : "", key, cost);
+}
+
+static void add_thresholds(struct buf *out, const struct window_budget *budget)
+{
+	struct budget_row rows[BUDGET_ROWS_MAX];
+	size_t n = budget_rows(budget, rows, ARRAY_SIZE(rows));
+	AUTO_BUF struct buf inner = BUF_INIT;
+
+	buf_addc(&inner, '{');
+	for (size_t i = 0; i < n; i++)
+		add_i64(&inner, rows[i].name, rows[i].tokens);
+	buf_addf(out, "%s\"thresholds\":%s}", out->len > 1 ? "," : "", buf_str(&inner));
+}
+
 void event_round(struct channel *ch, const struct event_round_facts *facts)
 {
 	AUTO_BUF struct buf body = BUF_INIT;
@@ -62,9 +80,15 @@ void event_round(struct channel *ch, const struct event_round_facts *facts)
 	add_i64(&body, "output", facts->usage->output);
 	add_cstr(&body, "stop", stop_reason_name(facts->stop));
 	add_i64(&body, "used", facts->used);
-	add_i64(&body, "window", facts->window);
+	add_i64(&body, "window", facts->budget->window);
 	add_i64(&body, "ttft_ms", facts->ttft_ms);
 	add_i64(&body, "duration_ms", facts->duration_ms);
+	add_flag(&body, "cache_hit", prefix_hit(facts->usage));
+	add_flag(&body, "warning", facts->used >= facts->budget->warning);
+	add_flag(&body, "error", facts->used >= facts->budget->error);
+	add_thresholds(&body, facts->budget);
+	if (facts->usage->known)
+		ledger_write_shares(facts->ledger, &body);
 	buf_addc(&body, '}');
 	send_event(ch, "round", &body);
 }
@@ -87,6 +111,17 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 	add_i64(&body, "duration_ms", facts->duration_ms);
 	add_i64(&body, "saved", MAX(facts->before - facts->after, 0));
 	add_i64(&body, "cache_lost", facts->cache_lost);
+	/* The names of H15's span. */
+	if (facts->source) {
+		add_cstr(&body, "trigger_source", facts->source);
+		add_i64(&body, "input_tokens", facts->input);
+		add_i64(&body, "output_tokens", facts->output);
+		add_i64(&body, "messages_compacted", (int64_t)facts->messages);
+	}
+	if (facts->source && facts->next_cost >= 0) {
+		add_cost(&body, "call_cost", MAX(facts->call_cost, 0));
+		add_cost(&body, "next_cost", facts->next_cost);
+	}
 	buf_addc(&body, '}');
 	send_event(ch, "compact", &body);
 }
@@ -100,6 +135,81 @@ void event_review(struct channel *ch, const char *path, int64_t ms)
 	add_i64(&body, "waits_ms", ms);
 	buf_addc(&body, '}');
 	send_event(ch, "compact_review", &body);
+}
+
+void event_compact_return(struct channel *ch, const struct event_return_facts *facts)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "trigger", facts->trigger);
+	add_i64(&body, "saved", facts->saved);
+	add_i64(&body, "rounds", facts->rounds);
+	add_i64(&body, "tokens", facts->saved * facts->rounds);
+	if (facts->spent >= 0) {
+		add_cost(&body, "gained", facts->gained);
+		add_cost(&body, "spent", facts->spent);
+		add_cost(&body, "return", facts->gained - facts->spent);
+	}
+	buf_addc(&body, '}');
+	send_event(ch, "compact_return", &body);
+}
+
+void event_budget(struct channel *ch, const struct event_budget_facts *facts)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_i64(&body, "window", facts->budget->window);
+	add_i64(&body, "system", facts->system);
+	add_i64(&body, "tools", facts->tools);
+	add_i64(&body, "reserve", facts->budget->reserve);
+	add_i64(&body, "compact_buffer", facts->budget->effective - facts->budget->compact);
+	add_i64(&body, "working_space", facts->working_space);
+	add_thresholds(&body, facts->budget);
+	buf_addc(&body, '}');
+	send_event(ch, "budget", &body);
+}
+
+void event_reminder(struct channel *ch, int64_t used, int64_t threshold, int64_t effective)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_i64(&body, "used", used);
+	add_i64(&body, "threshold", threshold);
+	add_i64(&body, "effective", effective);
+	buf_addc(&body, '}');
+	send_event(ch, "reminder", &body);
+}
+
+void event_alarm(struct channel *ch, const char *kind, const char *message)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "kind", kind);
+	add_cstr(&body, "message", message);
+	buf_addc(&body, '}');
+	send_event(ch, "alarm", &body);
+}
+
+void event_cache_break(struct channel *ch, const struct event_cache_facts *facts)
+{
+	const struct prefix_break *b = facts->broken;
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_i64(&body, "expected", b->expected);
+	add_i64(&body, "read", b->read);
+	add_cstr(&body, "part", prefix_part_name(b->part));
+	if (b->part == PREFIX_MESSAGE) {
+		add_i64(&body, "message", (int64_t)b->index);
+		add_i64(&body, "round", facts->round);
+	}
+	add_i64(&body, "idle_ms", b->idle_ms);
+	buf_addc(&body, '}');
+	send_event(ch, "cache_break", &body);
 }
 
 void event_tool(struct channel *ch, const struct event_tool_facts *facts)

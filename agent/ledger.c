@@ -23,11 +23,13 @@ static const char *const category_names[LEDGER_CATEGORIES] = {
 	[LEDGER_SYSTEM] = "system",
 	[LEDGER_TOOLS] = "tools",
 	[LEDGER_INSTRUCTIONS] = "instructions",
+	[LEDGER_SKILLS] = "skills",
 	[LEDGER_ENVIRONMENT] = "environment",
 	[LEDGER_USER] = "user",
 	[LEDGER_ASSISTANT] = "assistant",
 	[LEDGER_THINKING] = "thinking",
 	[LEDGER_RESULTS] = "results",
+	[LEDGER_REPORTS] = "reports",
 	[LEDGER_ATTACHMENTS] = "attachments",
 	[LEDGER_HOOKS] = "hook_output",
 	[LEDGER_MEMORY] = "memory",
@@ -238,6 +240,28 @@ static void watch_pinned(struct ledger *ledger, int64_t prompt, int64_t total)
 	ledger->pinned_total = total;
 }
 
+/* What rounding leaves goes to the largest part, so that the sum is the provider's. */
+static void divide_usage(struct ledger *ledger, int64_t prompt)
+{
+	int64_t sum = 0, left = prompt;
+	size_t largest = 0;
+
+	for (size_t i = 0; i < LEDGER_CATEGORIES; i++) {
+		sum += ledger->category[i];
+		if (ledger->category[i] > ledger->category[largest])
+			largest = i;
+	}
+	for (size_t i = 0; i < LEDGER_CATEGORIES; i++) {
+		ledger->share[i] = sum > 0 ? (int64_t)((double)ledger->category[i] *
+						       (double)prompt / (double)sum)
+					   : 0;
+		left -= ledger->share[i];
+	}
+	ledger->share[largest] += left;
+	ledger->share_total = prompt;
+	ledger->share_estimate = sum;
+}
+
 void ledger_answer(struct ledger *ledger, struct message *m, const struct model_usage *usage)
 {
 	int64_t prompt = usage_prompt(usage);
@@ -255,6 +279,7 @@ void ledger_answer(struct ledger *ledger, struct message *m, const struct model_
 			ledger_add(ledger, m);
 		return;
 	}
+	divide_usage(ledger, prompt);
 	/* After a removal the difference of two usages is not the size of what was added. */
 	if (!ledger->removed)
 		estimator_learn(&ledger->estimator, &ledger->unmeasured, prompt - ledger->base);
@@ -370,23 +395,43 @@ int64_t ledger_learned_window(const struct ledger *ledger)
 	return ledger->pinned_times >= PINNED_ENOUGH ? ledger->pinned_total : 0;
 }
 
+static void write_tools(const struct ledger *ledger, double scale, struct buf *out)
+{
+	buf_adds(out, ",\"results_by_tool\":{");
+	for (size_t i = 0; i < ledger->n_tools; i++) {
+		if (i)
+			buf_addc(out, ',');
+		json_write_cstr(out, ledger->tools[i].name);
+		buf_addf(out, ":%" PRId64, (int64_t)((double)ledger->tools[i].tokens * scale));
+	}
+	buf_addc(out, '}');
+}
+
+static void write_categories(const int64_t *tokens, struct buf *out)
+{
+	buf_adds(out, ",\"by\":{");
+	for (size_t i = 0; i < LEDGER_CATEGORIES; i++)
+		buf_addf(out, "%s\"%s\":%" PRId64, i ? "," : "", category_names[i], tokens[i]);
+}
+
 void ledger_write(const struct ledger *ledger, const struct window_budget *budget,
 		  int64_t answer_room, struct buf *out)
 {
 	int64_t free_tokens = budget->effective - ledger_used(ledger);
 
-	buf_adds(out, ",\"by\":{");
-	for (size_t i = 0; i < LEDGER_CATEGORIES; i++)
-		buf_addf(out, "\"%s\":%" PRId64 ",", category_names[i], ledger->category[i]);
+	write_categories(ledger->category, out);
 	buf_addf(out,
-		 "\"response_reserve\":%" PRId64 ",\"compact_buffer\":%" PRId64 ",\"free\":%" PRId64
-		 "},\"results_by_tool\":{",
+		 ",\"response_reserve\":%" PRId64 ",\"compact_buffer\":%" PRId64
+		 ",\"free\":%" PRId64 "}",
 		 answer_room, budget->effective - budget->compact, MAX(free_tokens, 0));
-	for (size_t i = 0; i < ledger->n_tools; i++) {
-		if (i)
-			buf_addc(out, ',');
-		json_write_cstr(out, ledger->tools[i].name);
-		buf_addf(out, ":%" PRId64, ledger->tools[i].tokens);
-	}
-	buf_adds(out, "}");
+	write_tools(ledger, 1, out);
+}
+
+void ledger_write_shares(const struct ledger *ledger, struct buf *out)
+{
+	if (ledger->share_total <= 0 || ledger->share_estimate <= 0)
+		return;
+	write_categories(ledger->share, out);
+	buf_addc(out, '}');
+	write_tools(ledger, (double)ledger->share_total / (double)ledger->share_estimate, out);
 }

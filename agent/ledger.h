@@ -21,11 +21,13 @@ enum ledger_category {
 	LEDGER_SYSTEM,
 	LEDGER_TOOLS,
 	LEDGER_INSTRUCTIONS,
+	LEDGER_SKILLS, /* nothing yet (M3) */
 	LEDGER_ENVIRONMENT,
 	LEDGER_USER, /* the user's words and the task */
 	LEDGER_ASSISTANT,
 	LEDGER_THINKING,
 	LEDGER_RESULTS, /* of all tools; by tool: ledger_tool */
+	LEDGER_REPORTS, /* of subagents: nothing yet (A4) */
 	LEDGER_ATTACHMENTS,
 	LEDGER_HOOKS,	/* what hooks printed */
 	LEDGER_MEMORY,	/* the model's notes, plan, working memory */
@@ -45,6 +47,10 @@ struct ledger {
 	int64_t since;	 /* estimate of what was added after it */
 	int64_t removed; /* freed by rungs after it */
 	int64_t category[LEDGER_CATEGORIES];
+	/* W5: the last known prompt, divided among the categories by what they were estimated at. */
+	int64_t share[LEDGER_CATEGORIES];
+	int64_t share_total;	/* the provider's number; 0 before the first usage */
+	int64_t share_estimate; /* what the sum was by our estimate */
 	struct ledger_tool *tools;
 	size_t n_tools, cap_tools;
 	struct text_counts
@@ -87,6 +93,10 @@ int64_t ledger_estimate_text(const struct ledger *ledger, const char *text, size
 /* The window that the server really has, if three usages in a row gave the same total far below
  * what was sent (trap 84); else 0. */
 int64_t ledger_learned_window(const struct ledger *ledger);
+
+/* The same of the last usage: ,"by":{...},"results_by_tool":{...} whose sums are the provider's number;
+ * nothing before the first. Meant for the moment right after ledger_answer. */
+void ledger_write_shares(const struct ledger *ledger, struct buf *out);
 
 /* Appends ,"by":{...},"results_by_tool":{...} for the transcript's request record (W5). */
 void ledger_write(const struct ledger *ledger, const struct window_budget *budget,

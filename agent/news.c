@@ -5,6 +5,7 @@
 
 #include "agent/events.h"
 #include "agent/memory_show.h"
+#include "agent/occupancy.h"
 #include "agent/tools/tool.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@ static void add_job_ends(struct agent *a, struct message *m)
 static const struct news table[] = {
 	{"job-ends", add_job_ends},
 	{"memory", memory_add_news},
+	{"budget", occupancy_add_note},
 };
 
 const struct news *news_table(size_t *ret_count)

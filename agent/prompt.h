@@ -29,6 +29,11 @@ char *prompt_system(const struct agent_settings *settings);
 	"The same call of `%s` has now given the same result %d times. Doing it again will not "   \
 	"change it: try something else, or report what blocks you."
 
+/* W13: a fact, never a call to finish. */
+#define NOTE_BUDGET                                                                                \
+	"[Context window: %d %% are used (%lld tokens, %lld are left); older rounds are "          \
+	"condensed when it fills, and the work goes on. Round %lld of %lld.]"
+
 /* Results that baton gives in a tool's place. */
 #define RESULT_CUT                                                                                 \
 	"Not run: your answer was cut at the output limit inside this call. Do it in smaller "     \

@@ -219,6 +219,7 @@ static void tell_open(struct agent *a)
 	a->breaker.told = true;
 	a->counts.reset_wanted++;
 	event_warning(a->channel, "compaction is given up (%s): a reset is wanted", a->breaker.why);
+	event_alarm(a->channel, "breaker", a->breaker.why);
 }
 
 static int make(struct agent *a, struct err *err)

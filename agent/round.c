@@ -157,7 +157,7 @@ static int append_answer(struct agent *a, struct stream_answer *answer, struct e
 	if (answer->usage.known)
 		breaker_judged(&a->breaker, usage_prompt(&answer->usage) > a->budget.compact);
 	transcript_message(a->transcript, m);
-	transcript_usage(a->transcript, m->round, &answer->usage, ledger_used(&a->ledger));
+	transcript_usage(a->transcript, m->round, &answer->usage, &a->ledger);
 	transcript_tools_started(a->transcript, m);
 	event_text(a->channel, m);
 	return calls ? transcript_sync(a->transcript, err) : 0;
@@ -222,13 +222,15 @@ static void tell_round(struct agent *a, const struct ask_result *r)
 		.usage = &r->answer.usage,
 		.stop = r->answer.stop,
 		.used = ledger_used(&a->ledger),
-		.window = a->budget.window,
+		.budget = &a->budget,
+		.ledger = &a->ledger,
 		.ttft_ms = r->ttft_ms,
 		.duration_ms = r->duration_ms,
 	};
 	int64_t learned = ledger_learned_window(&a->ledger);
 
 	event_round(a->channel, &facts);
+	occupancy_answered(a, &r->answer.usage);
 	if (learned && learned < a->budget.window) {
 		event_warning(
 			a->channel,
@@ -237,6 +239,7 @@ static void tell_round(struct agent *a, const struct ask_result *r)
 			(long long)learned);
 		a->settings->model->window = learned;
 		agent_set_budget(a, NULL);
+		occupancy_start(a);
 	}
 }
 
@@ -330,6 +333,7 @@ int work_begin(struct agent *a, struct err *err)
 
 int work_end(struct agent *a, int rc, struct err *err)
 {
+	compact_account_settle(a);
 	if (rc > 0)
 		rc = leave_report(a, err);
 	/* What a full disk does not take is told by the first error, not by this one. */

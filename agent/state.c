@@ -152,6 +152,7 @@ void agent_release(struct agent *a)
 	offload_release(&a->offload);
 	record_release(&a->record);
 	ledger_release(&a->ledger);
+	prefix_release(&a->prefix);
 	view_release(&a->view);
 	conversation_release(&a->conversation);
 	buf_release(&a->body);

@@ -13,10 +13,12 @@
 #define BATON_AGENT_STATE_H
 
 #include "agent/checkpoint.h"
+#include "agent/compact_return.h"
 #include "agent/context/breaker.h"
 #include "agent/context/counts.h"
 #include "agent/context/budget.h"
 #include "agent/context/offload.h"
+#include "agent/context/prefix.h"
 #include "agent/context/view.h"
 #include "agent/context/words.h"
 #include "agent/conversation.h"
@@ -24,6 +26,7 @@
 #include "agent/ledger.h"
 #include "agent/memory.h"
 #include "agent/model/client.h"
+#include "agent/occupancy.h"
 #include "agent/record.h"
 #include "agent/repeat.h"
 #include "agent/session_notes.h"
@@ -104,10 +107,12 @@ struct agent {
 	int overflows;	       /* requests in a row that the server found too long */
 	bool tried_500;	       /* room was made because of server errors; until an answer comes */
 	int wrong_reports;
-	bool reported;	     /* the parent has a report on record */
-	bool told_to_report; /* an answer without calls was answered by the nudge */
-	char *end_text;	     /* the best text of such answers: a report by rule takes it */
-	bool warned;	     /* W2's warning was sent */
+	bool reported;		    /* the parent has a report on record */
+	bool told_to_report;	    /* an answer without calls was answered by the nudge */
+	char *end_text;		    /* the best text of such answers: a report by rule takes it */
+	struct occupancy occupancy; /* what was told of the window */
+	struct prefix prefix;	    /* what the provider's cache should hold (H17) */
+	struct compact_account account; /* of the last compaction (H15) */
 	struct outcome outcome;
 };
 

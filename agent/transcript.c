@@ -134,7 +134,7 @@ void transcript_result_file(struct transcript *t, int64_t round, const char *cal
 }
 
 void transcript_usage(struct transcript *t, int64_t round, const struct model_usage *usage,
-		      int64_t used)
+		      const struct ledger *ledger)
 {
 	struct buf *out = begin(t, "usage");
 
@@ -145,7 +145,8 @@ void transcript_usage(struct transcript *t, int64_t round, const struct model_us
 	add_i64(out, "output", usage->output);
 	add_i64(out, "thinking", usage->thinking);
 	buf_addf(out, ",\"known\":%s", usage->known ? "true" : "false");
-	add_i64(out, "used", used);
+	add_i64(out, "used", ledger_used(ledger));
+	ledger_write_shares(ledger, out);
 	jsonl_end(t->writer);
 }
 
@@ -154,17 +155,17 @@ void transcript_request(struct transcript *t, const struct transcript_request *r
 			const struct window_budget *budget, const struct ledger *ledger)
 {
 	struct buf *out = begin(t, "request");
+	struct budget_row rows[BUDGET_ROWS_MAX];
+	size_t n;
 
 	add_i64(out, "round", request->round);
 	add_i64(out, "bytes", (int64_t)request->bytes);
 	add_i64(out, "messages", (int64_t)request->messages);
 	add_i64(out, "used", request->used);
 	add_i64(out, "max_tokens", request->max_tokens);
-	add_i64(out, "window", budget->window);
-	add_i64(out, "effective", budget->effective);
-	add_i64(out, "warning", budget->warning);
-	add_i64(out, "compact", budget->compact);
-	add_i64(out, "blocking", budget->blocking);
+	n = budget_rows(budget, rows, ARRAY_SIZE(rows));
+	for (size_t i = 0; i < n; i++)
+		add_i64(out, rows[i].name, rows[i].tokens);
 	ledger_write(ledger, budget, request->max_tokens, out);
 	jsonl_end(t->writer);
 }

@@ -7,8 +7,8 @@
  *   message       {role, round, uid, blocks, ...}
  *   tool_started  {round, call, tool}          with the message that holds the call, in one write
  *   tool_result   {round, call, file, bytes}   where all of a shortened result is
- *   usage         {round, input, cache_read, cache_write, output, thinking, known, used}
- *   request       {round, bytes, messages, used, max_tokens, window thresholds, by: {...}}
+ *   usage         {round, input, cache_read, cache_write, output, thinking, known, used, by: {...}, results_by_tool}
+ *   request       {round, bytes, messages, used, max_tokens, all of budget_rows, by: {...}, results_by_tool}
  *   system        {subtype: "compact_boundary", content, compactMetadata: {trigger, preTokens, postTokens,
  *                 preservedSegment: {headUuid, anchorUuid, tailUuid}}} (H12; uids as strings)
  *   system        {subtype: "compact_undone"}: the last boundary does not hold any more
@@ -43,8 +43,9 @@ void transcript_message(struct transcript *t, const struct message *m);
 void transcript_tools_started(struct transcript *t, const struct message *m);
 void transcript_result_file(struct transcript *t, int64_t round, const char *call, const char *file,
 			    size_t bytes);
+/* Right after ledger_answer: how the usage divides among the categories (W5) goes with it. */
 void transcript_usage(struct transcript *t, int64_t round, const struct model_usage *usage,
-		      int64_t used);
+		      const struct ledger *ledger);
 
 struct transcript_request {
 	int64_t round;

@@ -86,7 +86,9 @@ static void set_thresholds(struct window_budget *b, const struct context_knobs *
 	b->compact = compact_of(b, k);
 	b->closing = MAX(b->blocking - MIN(CLOSING_GAP, share(e, 6)), b->compact + 1);
 	b->warning = b->error = warning_of(b);
-	b->repeated = MAX(MIN(share(e, REPEATED_PERCENT), b->closing - 1), b->warning);
+	/* In small windows closing comes first: still a word before it. */
+	b->repeated = MIN(share(e, REPEATED_PERCENT), b->closing - MAX(share(e, 1), 1));
+	b->repeated = MAX(b->repeated, b->warning);
 	b->no_spawn = share(e, NO_SPAWN_PERCENT);
 	/* H3: where the buffer puts `compact` below the share, collapse has to come before it. */
 	b->collapse = MAX(share(e, k->collapse_pct), 1);

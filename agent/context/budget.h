@@ -24,6 +24,7 @@
 
 #define BUDGET_ANSWER_MIN 1024 /* W12: with less room for an answer no request is made */
 #define BUDGET_MARKS	  3    /* W13: 25, 50 and 75 % */
+#define BUDGET_ROWS_MAX	  32
 
 struct window_budget {
 	int64_t window;
