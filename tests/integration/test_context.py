@@ -3,7 +3,7 @@
 import json
 import re
 
-from rig import answer, call, check, equal, main, report, shell, test
+from rig import answer, call, check, equal, in_turn, main, report, shell, test
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -124,6 +124,52 @@ def the_window_can_be_looked_at(world):
     check(data["request"]["warning"] < data["request"]["compact"] < data["request"]["blocking"], "thresholds", data)
     check(abs(run.last("run.finished")["cost"] - data.get("cost", 0)) < 1e-4, "cost", data)
     world.baton("context", f"{run.id}/a9", status=2)
+    equal(data["version"], 1, "version")
+    # W5: the parts of the measured prompt add up to the provider's number.
+    counted = data["usage"]
+    equal(sum(counted["by"].values()), counted["input"] + counted["cache_read"] + counted["cache_write"], "shares", counted)
+    check(data["budget"]["working_space"] > 1000, "working space", data["budget"])
+    cache = data["cache"]
+    check(cache["hits"] + cache["misses"] == len(run.records("agent.round")), "hits and misses", cache)
+    # H15: what was freed, cost and returned; the last one is settled at the end.
+    calls = [c for c in data["compactions"] if "trigger_source" in c["data"]]
+    check(all("return" in c for c in calls), "settled returns", calls)
+    for word in ("working space", "measured", " freed", "hits"):
+        check(word in text, f"'{word}' is missing", text)
+
+
+@test
+def the_numbers_of_the_window_are_set_in_every_layer(world):
+    """M5, W4: file, role, environment and command line reach the agent's start document."""
+    world.repository()
+    world.config(context={"working_ceiling": 14000, "compact_buffer": 1000, "collapse_pct": 50})
+    world.write(f"{world.repo}/.baton/agents/own.md",
+                "---\nname: own\ncontext: {compact_buffer: 2500, collapse_pct: 60}\n---\nDo it.\n")
+    rules = [{"match": {}, "answer": answer(report("Done."))}]
+    model = f"rehearsal:{world.scenario(rules, window=30000)}"
+    world.baton("run", "x", "--model", model, "--role", "own", "--context", "collapse_pct=70",
+                env={"BATON_CONTEXT_WINDOW": "20000", "BATON_BLOCKING_LIMIT": "13000"})
+    data = json.loads(world.baton("context", "--json").out)["request"]
+    equal(data["window"], 20000, "BATON_CONTEXT_WINDOW")
+    equal(data["blocking"], 13000, "BATON_BLOCKING_LIMIT")
+    equal(data["effective"], 14000, "the file's ceiling")
+    equal(data["compact"], 11500, "the role's buffer, not the file's")
+    equal(data["collapse"], 9800, "the command line's share, not the role's")
+
+
+@test
+def a_cache_that_is_lost_is_told(world):
+    """H17: nothing of ours changed, and the provider read nothing: an event says so."""
+    world.repository()
+    steps = [answer(shell("seq 3000"), usage={"input": 50, "cache_read": 0, "cache_write": 9000}),
+             answer(shell("seq 2"), usage={"input": 50, "cache_read": 9000, "cache_write": 500}),
+             answer(shell("seq 3"), usage={"input": 9550, "cache_read": 0, "cache_write": 0})]
+    steps.append(answer(report("Done.")))
+    world.baton("run", "x", "--model", f"rehearsal:{world.scenario(in_turn(*steps), window=60000)}")
+    broken = world.run().records("agent.cache_break")
+    equal(len(broken), 1, "cache breaks", broken)
+    equal(broken[0]["data"]["part"], "provider", "part", broken)
+    check("1 unexpected break" in world.baton("context").out, "baton context", broken)
 
 
 @test
