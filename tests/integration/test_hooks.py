@@ -28,8 +28,9 @@ def go(world, *answers, hooks=None, options=(), status=0, stop=None):
     return done, world.run()
 
 
-def counting(world, last, window=16000):
-    """A run whose window is filled again and again; its hooks are configured already."""
+def counting(world, last, hooks, window=16000):
+    """A run whose window is filled again and again, and no cheaper rung averts that."""
+    world.config(hooks=hooks, context={"collapse": False, "snip": False})
     world.repository()
     rules = [{"match": {"is_compaction": True}, "answer": {"text": SUMMARY}},
              {"match": {"tool_result": rf"reached {last}\."}, "answer": answer(report(f"Counted to {last}."))},
@@ -38,7 +39,7 @@ def counting(world, last, window=16000):
     model = f"rehearsal:{world.scenario(rules, window=window)}"
     done = world.baton("run", "Count to the end.", "--model", model, "--window", str(window))
     run = world.run()
-    return done, run, run.records("agent.compact")
+    return done, run, [c for c in run.records("agent.compact") if c["data"]["trigger"] in ("threshold", "price", "break", "reactive")]
 
 
 def blocks(run, origin):
@@ -127,11 +128,10 @@ def matchers_save_the_question(world):
 @test
 def compaction_hooks_ask_and_are_told(world):
     """M6: PreCompact's text stands in the request for a summary, PostCompact's and SessionStart's behind it."""
-    world.config(hooks={
+    done, run, compactions = counting(world, 12, {
         "PreCompact": [hook("echo '{\"instructions\": \"Keep the WISH-FACT.\"}'", matcher="auto")],
         "PostCompact": [hook("cat >$TMPDIR/post.json; echo 'POST-FACT'")],
         "SessionStart": [hook("echo AGAIN-FACT", matcher="compact"), hook("echo FIRST-FACT", matcher="startup")]})
-    done, run, compactions = counting(world, 12)
     check(len(compactions) >= 1, "compactions", done)
     messages = [r for r in run.transcript() if r["type"] == "message"]
     hooks = blocks(run, "hook")
@@ -147,8 +147,7 @@ def compaction_hooks_ask_and_are_told(world):
 @test
 def a_veto_holds_while_there_is_room(world):
     """X1: an automatic compaction is put off, but not until no request is possible."""
-    world.config(hooks={"PreCompact": [hook("echo 'not now' >&2; exit 2")]})
-    done, run, compactions = counting(world, 20)
+    done, run, compactions = counting(world, 20, {"PreCompact": [hook("echo 'not now' >&2; exit 2")]})
     equal(run.last("run.finished")["status"], "succeeded", "status", done)
     check("put off the compaction" in warnings(run) and "not now" in warnings(run), "the veto is told", warnings(run))
     check(len(compactions) >= 1 and "without it no request is possible" in warnings(run), "no compaction where it had to be", warnings(run))
