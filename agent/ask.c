@@ -14,6 +14,7 @@
 
 #include "agent/attempt.h"
 #include "agent/compact.h"
+#include "agent/context/epoch.h"
 #include "agent/events.h"
 #include "agent/model/overflow.h"
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #define ASK_RETRIES	  3
 #define OVERFLOW_TRIES	  2    /* in a row */
 #define ASK_OVERFLOW	  2    /* of ask_prepared: compact, then again */
+#define ASK_REBUILT	  3    /* again */
 #define SERVER_ERRORS	  3    /* in a row, ... */
 #define NEARLY_FULL	  85   /* ... with so much of effective used (per cent): trap 11 */
 #define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
@@ -172,7 +174,14 @@ static void end_by_class(struct agent *a, struct ask_result *r, const struct att
 			 message);
 }
 
-enum verdict { VERDICT_DONE, VERDICT_ENDED, VERDICT_AGAIN, VERDICT_SMALLER, VERDICT_OVERFLOW };
+enum verdict {
+	VERDICT_DONE,
+	VERDICT_ENDED,
+	VERDICT_AGAIN,
+	VERDICT_SMALLER,
+	VERDICT_OVERFLOW,
+	VERDICT_REBUILT, /* the view is another one now: a new request */
+};
 
 /* X8: the budget does not cover the answer that was asked for, but a shorter one. */
 static bool can_be_smaller(const struct call_end *end, const struct ask_result *r)
@@ -198,6 +207,22 @@ static bool make_room_after_overflow(struct agent *a, int64_t limit)
 	return true;
 }
 
+/* X1, wire.md 1.6: a server that binds thinking to its prefix, of which the model table does not know, refuses
+ * such a request for ever. From now on the model is taken for one that does. */
+static bool learn_binding(struct agent *a, const struct attempt_outcome *o)
+{
+	struct model *model = a->settings->model;
+	size_t n = strlen(o->why);
+
+	if (o->end.class != CALL_BAD_REQUEST || model->preserved_thinking ||
+	    !text_find_nocase(o->why, n, "thinking") || !text_find_nocase(o->why, n, "signature"))
+		return false;
+	model->preserved_thinking = true;
+	event_warning(a->channel, "the server binds thinking to what stood before it: thinking of "
+				  "earlier rounds is left out from now on");
+	return true;
+}
+
 /* The gateway's word is final, but for an overflow that room can mend. */
 static enum verdict judge_failure(struct agent *a, const struct attempt_outcome *o,
 				  struct ask_result *r)
@@ -211,6 +236,11 @@ static enum verdict judge_failure(struct agent *a, const struct attempt_outcome 
 	/* H9: we thought that it fits, and the server knows better. */
 	if (main && o->end.class == CALL_OVERFLOW && make_room_after_overflow(a, o->end.limit))
 		return VERDICT_OVERFLOW;
+	if (learn_binding(a, o) && main) {
+		epoch_unbind(&a->view, &a->ledger, &a->conversation);
+		a->validator = (struct validator){.n = 0};
+		return VERDICT_REBUILT;
+	}
 	end_by_class(a, r, o);
 	return VERDICT_ENDED;
 }
@@ -316,8 +346,8 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 		rc = try_once(a, &r, beta, &why, err);
 		if (rc < VERDICT_AGAIN)
 			break;
-		if (rc == VERDICT_OVERFLOW)
-			return ASK_OVERFLOW;
+		if (rc == VERDICT_OVERFLOW || rc == VERDICT_REBUILT)
+			return rc == VERDICT_OVERFLOW ? ASK_OVERFLOW : ASK_REBUILT;
 		if (rc == VERDICT_SMALLER && render(a, &r, &beta, err) < 0)
 			return -1;
 		if (rc == VERDICT_SMALLER && attempt <= ASK_RETRIES)
@@ -353,6 +383,8 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 	for (;;) {
 		int rc = ask_prepared(a, ret, err);
 
+		if (rc == ASK_REBUILT)
+			continue;
 		if (rc != ASK_OVERFLOW)
 			return rc;
 		rc = compact_now(a, &reactive, NULL, err);

@@ -256,6 +256,16 @@ void epoch_restore(struct view *view, struct ledger *ledger, struct conversation
 	ledger_restart(ledger, view->list, view->n);
 }
 
+void epoch_unbind(struct view *view, struct ledger *ledger, struct conversation *conversation)
+{
+	struct epoch_edit edit;
+	struct epoch_done done;
+
+	epoch_begin(&edit, "unbind", view, ledger, conversation, false);
+	add_thinking(&edit, 0);
+	epoch_apply(&edit, &done);
+}
+
 size_t epoch_tail(const struct view *view, size_t after, size_t least, int64_t tokens)
 {
 	size_t best = 0;

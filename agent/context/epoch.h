@@ -71,6 +71,9 @@ void epoch_restore(struct view *view, struct ledger *ledger, struct conversation
 struct message *epoch_unbound(struct view *view, struct conversation *conversation,
 			      struct message *m);
 
+/* All thinking of the view goes (wire.md 1.6): the server binds it to something that is not sent. */
+void epoch_unbind(struct view *view, struct ledger *ledger, struct conversation *conversation);
+
 /* The newest messages that stay (H5): the index of the first one, an assistant message that begins a
  * round, so that no call is parted from its results (trap 20, 22). Whole rounds are taken as long as all
  * fits `tokens`, and up to `least` messages as long as all fits twice that; the newest round always. 0 if
