@@ -19,11 +19,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define TAIL_SHARE     4  /* the tail takes a quarter of the threshold, if more rounds fit */
-#define WORK_SHARE     40 /* per cent of it, where the present work reaches back further */
-#define SUMMARIES_MOST 3  /* one behind the other, before all become one */
-#define HEAD_SHARE     30 /* per cent of the threshold that summaries which stay may take */
-#define LEAST_FREED    10 /* per cent (X3) */
+#define TAIL_SHARE	4
+#define ROUNDS_TO_GO	3 /* that should fit behind a compaction before the next one */
+#define RECENT_MESSAGES 6
+#define SUMMARY_TOKENS	2000 /* that a summary is taken to need */
+#define WORK_SHARE	40   /* per cent of it, where the present work reaches back further */
+#define SUMMARIES_MOST	3    /* one behind the other, before all become one */
+#define HEAD_SHARE	30   /* per cent of the threshold that summaries which stay may take */
+#define LEAST_FREED	10   /* per cent (X3) */
 
 static const char *const trigger_names[] = {
 	[COMPACT_THRESHOLD] = "threshold", [COMPACT_PRICE] = "price",	[COMPACT_BREAK] = "break",
@@ -43,13 +46,39 @@ static bool is_need(enum compact_trigger trigger)
 
 /* ---- the range ---- */
 
+/* What the newest rounds added, on average. */
+static int64_t recent_growth(const struct view *view)
+{
+	size_t from = view->n > RECENT_MESSAGES ? view->n - RECENT_MESSAGES : 1;
+
+	return compact_estimate(view, from, view->n) / (RECENT_MESSAGES / 2);
+}
+
+/* A quarter of the threshold, if more rounds fit; less in a small window, where what stays would fill it
+ * again within a round or two (H10). */
+static int64_t tail_room(const struct agent *a, size_t *least)
+{
+	int64_t threshold = room_threshold(a), share = threshold / TAIL_SHARE;
+	int64_t head = a->ledger.category[LEDGER_SYSTEM] + a->ledger.category[LEDGER_TOOLS] +
+		       a->conversation.messages[0]->estimate +
+		       MIN(a->budget.reserve / 4, SUMMARY_TOKENS);
+	int64_t room = threshold - head - ROUNDS_TO_GO * recent_growth(&a->view);
+
+	if (room >= 2 * share)
+		return share;
+	*least = 0;
+	return MAX(MIN(room, share), 0);
+}
+
 static size_t find_tail(struct agent *a)
 {
-	const struct context_knobs *k = &a->settings->knobs;
-	size_t tail;
+	size_t least = (size_t)a->settings->knobs.tail_messages, tail;
 
 	view_sync(&a->view, &a->conversation);
-	tail = epoch_tail(&a->view, 0, (size_t)k->tail_messages, room_threshold(a) / TAIL_SHARE);
+	if (!a->view.n)
+		return 0;
+	int64_t room = tail_room(a, &least);
+	tail = epoch_tail(&a->view, 0, least, room);
 	/* Our estimates say that all of it is small, and the provider's count that it is not. */
 	return tail >= 2 ? tail : epoch_tail(&a->view, 0, 0, 0);
 }

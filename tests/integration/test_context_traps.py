@@ -57,10 +57,11 @@ def trap_13_a_silent_summary_is_given_up(world):
 
 @test
 def trap_9_a_smaller_window_makes_room_once(world):
-    """The server has half of the window that was told: it says so once, and everything fits from then on."""
+    """The server has a quarter of the window that was told: it says so, and everything fits from then on (H7, H9)."""
     world.repository()
     compaction = {"match": {"is_compaction": True}, "answer": {"text": SUMMARY}}
-    rules = [compaction,
+    full = {"match": {"min_tokens": 15000}, "fault": {"overflow": {"used": 15500, "limit": 15000}}}
+    rules = [full, compaction,
              {"match": {"tool_result": r"reached 12\."}, "answer": answer(report("Counted to 12."))},
              {"match": {}, "answer": answer(shell(STEP))}]
     model = f"rehearsal:{world.scenario(rules, window=16000)}"
