@@ -75,6 +75,16 @@ static int run_rungs(struct agent *a, struct err *err)
 	return 0;
 }
 
+/* T9: what is old in the tail fades when a compaction ended the epoch anyway. */
+static int join_decay(struct agent *a, int64_t epoch, struct err *err)
+{
+	struct rung_input in = rung_input(a);
+	int64_t freed = 0;
+
+	in.epoch = epoch;
+	return rungs_join(&in, &freed, err);
+}
+
 /* ---- the threshold ---- */
 
 static struct pace_input pace_of(const struct agent *a)
@@ -234,7 +244,10 @@ static int make(struct agent *a, struct err *err)
 		return 0;
 	view_sync(&a->view, &a->conversation);
 	session_notes_tick(a, room_threshold(a));
-	return run_rungs(a, err) < 0 ? -1 : compact_if_wanted(a, err);
+	int64_t epoch = a->view.epoch;
+	if (run_rungs(a, err) < 0 || compact_if_wanted(a, err) < 0)
+		return -1;
+	return join_decay(a, epoch, err);
 }
 
 int room_make(struct agent *a, struct err *err)

@@ -53,15 +53,24 @@ static bool make_plan(const struct rung_input *in, struct plan *ret)
 	return p.last >= p.first;
 }
 
+/* A compaction from a pivot on leaves its head in the middle of the view: all of its text stays, since the user's
+ * words stand in it as a block of baton's (X2). */
+static bool is_head(const struct message *m)
+{
+	for (size_t i = 0; i < m->n_blocks; i++)
+		if (m->blocks[i].origin == ORIGIN_SUMMARY)
+			return true;
+	return false;
+}
+
 /* What no rule can say in other words. */
-static bool stays(const struct block *b)
+static bool stays(const struct message *m, const struct block *b)
 {
 	if (b->kind == BLOCK_IMAGE)
 		return !b->id; /* a picture that a person gave */
 	return b->kind == BLOCK_TEXT &&
-	       (b->origin == ORIGIN_USER || b->origin == ORIGIN_TASK ||
-		b->origin == ORIGIN_EVALUATOR || b->origin == ORIGIN_INSTRUCTIONS ||
-		b->origin == ORIGIN_SUMMARY);
+	       (is_head(m) || b->origin == ORIGIN_USER || b->origin == ORIGIN_TASK ||
+		b->origin == ORIGIN_EVALUATOR || b->origin == ORIGIN_INSTRUCTIONS);
 }
 
 /* The newest notes of the model, unless the tail shows newer ones. */
@@ -81,7 +90,7 @@ static void add_kept(struct message *head, const struct view *view, const struct
 
 	for (size_t i = p->head + 1; i < p->tail; i++)
 		for (size_t k = 0; k < view->list[i]->n_blocks; k++)
-			if (stays(&view->list[i]->blocks[k]))
+			if (stays(view->list[i], &view->list[i]->blocks[k]))
 				message_add_block(head, &view->list[i]->blocks[k]);
 	if (memory)
 		message_add_block(head, memory);

@@ -5,6 +5,7 @@
 
 #include "agent/context/clear.h"
 #include "agent/context/collapse.h"
+#include "agent/context/decay.h"
 #include "agent/context/idle.h"
 #include "agent/context/price.h"
 #include "agent/context/snip.h"
@@ -34,6 +35,7 @@ static const struct rung rungs[] = {
 	{"idle", RUNG_REQUEST, RUNG_FREE, true, idle_wanted, idle_run},
 	{"clear", RUNG_REQUEST, RUNG_FREE, true, clear_wanted, clear_run},
 	{"collapse", RUNG_REQUEST, RUNG_FREE, true, collapse_wanted, collapse_run},
+	{"decay", RUNG_REQUEST, RUNG_FREE, true, decay_wanted, decay_run},
 };
 
 _Static_assert(ARRAY_SIZE(rungs) <= VIEW_RUNGS, "a view remembers each rung");
@@ -92,6 +94,18 @@ int rungs_run(enum rung_time time, struct rung_input *in, int64_t goal, int64_t 
 		sum += freed;
 	}
 	*ret_freed = sum;
+	return 0;
+}
+
+int rungs_join(struct rung_input *in, int64_t *ret_freed, struct err *err)
+{
+	int64_t freed = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
+		if (rungs[i].run == decay_run && run_one(i, in, INT64_MAX, &freed, err) < 0)
+			return err_prefix(err, "%s", rungs[i].name);
+	}
+	*ret_freed = freed;
 	return 0;
 }
 

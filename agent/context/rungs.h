@@ -68,6 +68,9 @@ const struct rung *rung_table(size_t *ret_count);
 int rungs_run(enum rung_time time, struct rung_input *in, int64_t goal, int64_t *ret_freed,
 	      struct err *err);
 
+/* Something else has ended the epoch since in->epoch: the rungs that only join may run. */
+int rungs_join(struct rung_input *in, int64_t *ret_freed, struct err *err);
+
 /* ---- for rungs ---- */
 
 /* An edit of this input's view. */

@@ -142,6 +142,27 @@ static void test_behind_a_summary(void **state)
 	history_end(&h);
 }
 
+/* A compaction from a pivot on leaves its head in the middle, with the user's words as a block of baton's. */
+static void test_a_head_in_the_middle(void **state)
+{
+	struct history h;
+	struct message *m = message_new(MESSAGE_USER);
+
+	history_start(&h, 60000);
+	fill(&h, 2);
+	message_add_text(m, ORIGIN_NUDGE, "The user said: never push.", 26);
+	message_add_text(m, ORIGIN_SUMMARY, "Then the parser was written.", 28);
+	conversation_append(&h.c, m);
+	ledger_add(&h.ledger, m);
+	history_user(&h, ORIGIN_NUDGE, "a job ended");
+	fill(&h, 30);
+	assert_true(run(&h) > 0);
+	assert_true(history_view_has(&h, "never push"));
+	assert_true(history_view_has(&h, "the parser was written"));
+	assert_false(history_view_has(&h, "a job ended"));
+	history_end(&h);
+}
+
 /* At 90 % of effective, or 5 % below the threshold; by the knob not at all; and not for little. */
 static void test_the_trigger(void **state)
 {
@@ -216,9 +237,13 @@ static void test_by_chance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_facts_are_in_it),	 cmocka_unit_test(test_two_are_one),
-		cmocka_unit_test(test_behind_a_summary), cmocka_unit_test(test_the_trigger),
-		cmocka_unit_test(test_bounded),		 folder_test(test_by_chance),
+		cmocka_unit_test(test_facts_are_in_it),
+		cmocka_unit_test(test_two_are_one),
+		cmocka_unit_test(test_behind_a_summary),
+		cmocka_unit_test(test_a_head_in_the_middle),
+		cmocka_unit_test(test_the_trigger),
+		cmocka_unit_test(test_bounded),
+		folder_test(test_by_chance),
 	};
 	return cmocka_run_group_tests_name("agent/collapse", tests, NULL, NULL);
 }
