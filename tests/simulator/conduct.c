@@ -148,7 +148,7 @@ static void say_call(struct session *s, struct server_call *c, int parts, bool c
 		   large ? size_of(s, c, s->plan.text_size * 2, parts) : 30);
 	/* Some files are read again and again. */
 	buf_addf(&arguments, "{\"path\":\"src/file_%lld.c\",\"text\":",
-		 (long long)random_between(&s->random, 0, 40));
+		 (long long)random_between(&s->random, 1, s->plan.files));
 	json_write_string(&arguments, text.data, text.len);
 	buf_addc(&arguments, '}');
 	snprintf(id, sizeof(id), "call_%lld", (long long)++s->numbers);

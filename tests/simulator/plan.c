@@ -50,13 +50,22 @@ static void draw_length(struct session_plan *p, struct random *r, enum form form
 	if (form == FORM_CI)
 		p->rounds = random_log_normal(r, 34, 0.8, 400);
 	else
-		p->rounds = random_log_normal(r, 150, 1.0, 1990);
+		p->rounds = random_log_normal(r, 240, 0.9, 1990);
 	p->max_rounds = random_chance(r, 9000) ? p->rounds + 10 : MAX(p->rounds * 2 / 3, 2);
 	p->text_size = random_log_uniform(r, 60, 1500);
 	p->result_size = random_log_uniform(r, 200, 6000);
 	p->result_spread = (double)random_between(r, 8, 19) / 10;
 	if (random_chance(r, 8000))
 		p->instructions = random_log_uniform(r, 100, MAX(p->window / 4, 200));
+}
+
+static void draw_knobs(struct session_plan *p, struct random *r)
+{
+	p->decay = random_chance(r, 1000);
+	p->clear_idle = random_chance(r, 2000);
+	p->budget_notes = random_chance(r, 2000);
+	p->proactive_pct = random_chance(r, 1000) ? random_between(r, 30, 80) : 0;
+	p->files = random_chance(r, 3000) ? random_between(r, 2, 8) : 40;
 }
 
 void plan_make(struct session_plan *plan, uint64_t seed, enum form form)
@@ -70,11 +79,18 @@ void plan_make(struct session_plan *plan, uint64_t seed, enum form form)
 	draw_length(plan, &r, form);
 	plan->fault_percent =
 		random_chance(&r, 3000) ? 0 : (unsigned)random_log_uniform(&r, 20, 400);
+	/* Long sessions meet as much in all. */
+	if (form == FORM_NIGHTLY)
+		plan->fault_percent /= 5;
 	plan->bad_summaries = random_chance(&r, 6000) ? 50 : (unsigned)random_between(&r, 0, 250);
 	plan->interject = random_chance(&r, 6000) ? (unsigned)random_between(&r, 50, 1500) : 0;
 	plan->interrupt = random_chance(&r, 2000) ? (unsigned)random_between(&r, 20, 400) : 0;
+	if (form == FORM_NIGHTLY)
+		plan->interrupt /= 5;
 	plan->shrink = random_chance(&r, 1500) ? (unsigned)random_between(&r, 20, 300) : 0;
 	plan->by_hand = random_chance(&r, 1500) ? (unsigned)random_between(&r, 50, 600) : 0;
+	plan->stubborn = random_chance(&r, 300);
+	draw_knobs(plan, &r);
 	plan->compact_off = random_chance(&r, 300);
 }
 
@@ -103,6 +119,16 @@ static void add_model(const struct session_plan *p, struct buf *out)
 	buf_adds(out, "}");
 }
 
+static void add_knobs(const struct session_plan *p, struct buf *out)
+{
+	buf_addf(out,
+		 ",\"context\":{\"compact\":%s,\"max_compactions\":0,\"decay\":%s,"
+		 "\"clear_idle\":%s,\"budget_notes\":%s,\"proactive_pct\":%lld},",
+		 p->compact_off ? "false" : "true", p->decay ? "true" : "false",
+		 p->clear_idle ? "true" : "false", p->budget_notes ? "true" : "false",
+		 (long long)p->proactive_pct);
+}
+
 void plan_document(const struct session_plan *p, const char *folder, const char *task,
 		   const char *instructions, struct buf *out)
 {
@@ -118,8 +144,7 @@ void plan_document(const struct session_plan *p, const char *folder, const char 
 		 (unsigned long long)p->seed, (long long)p->max_rounds,
 		 (long long)p->wanted_output);
 	json_write_cstr(out, task);
-	buf_addf(out, ",\"context\":{\"compact\":%s,\"max_compactions\":0},",
-		 p->compact_off ? "false" : "true");
+	add_knobs(p, out);
 	if (*instructions) {
 		buf_adds(out, "\"instructions\":[{\"origin\":\"project\",\"path\":\"AGENTS.md\","
 			      "\"text\":");

@@ -24,7 +24,7 @@ struct session_plan {
 	enum fault overflow; /* how the server says that a prompt is too long */
 	bool thinks;
 	bool bound; /* signatures are bound to the prefix (wire.md 1.6) */
-	bool priced, parallel, images, demands_reasoning, parts_usage;
+	bool priced, parallel, images, demands_reasoning;
 	int64_t rounds;			/* after so many the model reports */
 	int64_t max_rounds;		/* the role's limit */
 	int64_t text_size, result_size; /* medians, bytes */
@@ -35,6 +35,9 @@ struct session_plan {
 	bool stubborn;	      /* the provider counts far more than the agent believes */
 	int64_t instructions; /* bytes */
 	bool compact_off;
+	bool decay, clear_idle, budget_notes; /* knobs that are off by themselves */
+	int64_t proactive_pct;
+	int64_t files; /* names that the tools work on: few are read again and again */
 };
 
 void plan_make(struct session_plan *plan, uint64_t seed, enum form form);

@@ -25,7 +25,8 @@
 	TALLY(H0_OFFLOAD, "results in a file (H0)", 500)                                           \
 	TALLY(H1_SNIP, "rounds snipped (H1)", 500)                                                 \
 	TALLY(H2_CLEAR, "results cleared (H2)", 500)                                               \
-	TALLY(H3_COLLAPSE, "rounds collapsed (H3)", 0)                                             \
+	TALLY(T8_IDLE, "results cleared after a pause (T8)", 500)                                  \
+	TALLY(H3_COLLAPSE, "rounds collapsed (H3)", 500)                                           \
 	TALLY(T9_DECAY, "results decayed (T9)", 0)                                                 \
 	TALLY(BREAKER_OPEN, "breaker opened (H10)", 500)                                           \
 	TALLY(FORCED_WINDOW, "forced to report by the window", 500)                                \

@@ -22,6 +22,7 @@ static const struct {
 	{"compact", "\"trigger\":", MEANS_BREAK, TALLY_COUNT},
 	{"compact", "\"kind\":", MEANS_COMPACT, TALLY_COUNT},
 	{"compact", "\"trigger\":\"snip\"", MEANS_NOTHING, TALLY_H1_SNIP},
+	{"compact", "\"trigger\":\"idle\"", MEANS_NOTHING, TALLY_T8_IDLE},
 	{"compact", "\"trigger\":\"clear\"", MEANS_NOTHING, TALLY_H2_CLEAR},
 	{"compact", "\"trigger\":\"collapse\"", MEANS_NOTHING, TALLY_H3_COLLAPSE},
 	{"compact", "\"trigger\":\"decay\"", MEANS_NOTHING, TALLY_T9_DECAY},
