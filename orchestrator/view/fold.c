@@ -86,6 +86,16 @@ static void on_round(struct display_agent *a, struct json_object *data)
 	a->window = json_i64(data, "window", a->window);
 }
 
+/* W5, at the start; a review's many agents have the same window and no line each. */
+static void on_budget(const struct display *v, struct display_agent *a, struct json_object *data,
+		      struct buf *line)
+{
+	a->window = json_i64(data, "window", a->window);
+	if (v->n_agents == 1 && json_has(data, "working_space"))
+		say(line, a, "working space %lld of a window of %lld tokens",
+		    (long long)json_i64(data, "working_space", 0), (long long)a->window);
+}
+
 static void on_tool(struct display_agent *a, struct json_object *data, struct buf *line)
 {
 	const char *text = json_str(data, "summary", json_str(data, "tool", ""));
@@ -162,6 +172,8 @@ static void fold_agent(struct display *v, const char *type, struct json_object *
 		on_spawned(a, r, line);
 	else if (strcmp(type, "agent.round") == 0)
 		on_round(a, data);
+	else if (strcmp(type, "agent.budget") == 0)
+		on_budget(v, a, data, line);
 	else if (strcmp(type, "agent.tool") == 0)
 		on_tool(a, data, line);
 	else if (strcmp(type, "agent.state") == 0 && !a->over)

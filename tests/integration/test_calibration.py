@@ -47,6 +47,26 @@ def a_damaged_file_is_told_and_replaced(world):
 
 
 @test
+def the_buffer_of_a_role_is_learned(world):
+    """W3: `auto` is 13,000 until enough answers are known, then their 99th percentile and 20 %."""
+    server = scripted(world)
+
+    def buffer():
+        world.provider(server.url)
+        world.baton("run", TASK, "--quiet", "--model", "fake/some-model", "--window", "200000", "--context", "compact_buffer=auto")
+        request = json.loads(world.baton("context", "--json").out)["request"]
+        return request["effective"] - request["compact"]
+
+    equal(buffer(), 13000, "before anything is known")
+    kept = json.loads(world.read(FILE))
+    equal(sum(kept["responses"]["fake/some-model"]["lead"].values()), 2, "answers that were counted", kept)
+    kept["responses"]["fake/some-model"]["lead"] = {"120": 300}  # 2^15 tokens each
+    world.write(FILE, json.dumps(kept))
+    equal(buffer(), 32768 * 12 // 10, "the learned buffer")
+    equal(sum(json.loads(world.read(FILE))["responses"]["fake/some-model"]["lead"].values()), 302, "what was kept and what came")
+
+
+@test
 def a_rehearsal_teaches_nothing(world):
     world.repository()
     rules = in_turn(*[answer(shell("seq 1 400")), answer(report())])

@@ -40,6 +40,9 @@ static void test_each_record_type(void **state)
 		 "baton run r1 on p/m, window 200000, box: landlock\n"},
 		{"\"type\":\"agent.spawned\",\"agent\":\"a1\",\"role\":\"lead\"",
 		 "a1: lead started\n"},
+		{"\"type\":\"agent.budget\",\"agent\":\"a1\",\"data\":{\"window\":200000,"
+		 "\"working_space\":152000}",
+		 "a1: working space 152000 of a window of 200000 tokens\n"}, /* W5 */
 		{"\"type\":\"agent.state\",\"agent\":\"a1\",\"data\":{\"state\":\"model\"}", ""},
 		{"\"type\":\"agent.round\",\"agent\":\"a1\",\"data\":{\"round\":2,\"used\":50000,"
 		 "\"window\":200000}",
@@ -104,10 +107,10 @@ static void test_each_record_type(void **state)
 static void test_records_without_their_fields(void **state)
 {
 	static const char *const types[] = {
-		"run.started",	 "run.stopping",  "run.finished",    "gateway.died",
-		"agent.spawned", "agent.round",	  "agent.tool",	     "agent.state",
-		"agent.text",	 "agent.warning", "agent.retry",     "agent.ended",
-		"call.settled",	 "worktree.kept", "worktree.failed", "budget.reached"};
+		"run.started",	   "run.stopping",  "run.finished", "gateway.died", "agent.spawned",
+		"agent.round",	   "agent.budget",  "agent.tool",   "agent.state",  "agent.text",
+		"agent.warning",   "agent.retry",   "agent.ended",  "call.settled", "worktree.kept",
+		"worktree.failed", "budget.reached"};
 	struct display v;
 
 	display_init(&v);
