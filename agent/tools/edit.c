@@ -87,8 +87,8 @@ static int apply_all(const struct edit *edits, size_t count, const struct target
 	return 0;
 }
 
-/* The lines round the first change, as read would show them. */
-static void add_snippet(struct buf *out, const struct buf *file, size_t first)
+/* The lines round the first change, as read would show them; returns the number of the first. */
+static size_t add_snippet(struct buf *out, const struct buf *file, size_t first)
 {
 	const char *s = buf_str(file);
 	size_t start = first, number = 1;
@@ -97,6 +97,7 @@ static void add_snippet(struct buf *out, const struct buf *file, size_t first)
 			break;
 	for (size_t i = 0; i < start; i++)
 		number += s[i] == '\n';
+	size_t top = number;
 	for (size_t i = 0; i < SNIPPET_LINES && start < file->len; i++) {
 		const char *lf = memchr(s + start, '\n', file->len - start);
 		size_t n = lf ? (size_t)(lf - s) - start : file->len - start;
@@ -108,6 +109,18 @@ static void add_snippet(struct buf *out, const struct buf *file, size_t first)
 		buf_addc(out, '\n');
 		start += n + 1;
 	}
+	return top;
+}
+
+/* A file that was never read was seen round its change only. */
+static void note_range(struct tool_context *ctx, const struct place *place, size_t top)
+{
+	struct file_state *state = file_states_touch(&ctx->files, place);
+
+	if (state->lines)
+		return;
+	state->first = (int64_t)top;
+	state->lines = SNIPPET_LINES;
 }
 
 int edit_run(struct tool_context *ctx, const char *call_id, struct json_object *input,
@@ -140,7 +153,7 @@ int edit_run(struct tool_context *ctx, const char *call_id, struct json_object *
 			    &removed);
 	buf_addf(&ret->text, "edited %s (%zu replacement%s); it now reads:\n", place.shown,
 		 replaced, replaced == 1 ? "" : "s");
-	add_snippet(&ret->text, &out, first);
+	note_range(ctx, &place, add_snippet(&ret->text, &out, first));
 	result_summary(ret, "edit %s (+%zu -%zu)", place.shown, added, removed);
 	return 0;
 }

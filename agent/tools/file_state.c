@@ -29,8 +29,7 @@ static int64_t mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-const struct file_state *file_states_find(const struct file_states *states,
-					  const struct place *place)
+static struct file_state *find(const struct file_states *states, const struct place *place)
 {
 	for (size_t i = 0; i < states->count; i++)
 		if (states->items[i].root == place->root &&
@@ -39,15 +38,41 @@ const struct file_state *file_states_find(const struct file_states *states,
 	return NULL;
 }
 
+static struct file_state *find_or_add(struct file_states *states, const struct place *place)
+{
+	struct file_state *state = find(states, place);
+
+	if (state)
+		return state;
+	MEM_GROW(states->items, states->cap, states->count + 1);
+	state = &states->items[states->count++];
+	*state = (struct file_state){
+		.root = place->root, .path = mem_strdup(place->path), .first = 1};
+	return state;
+}
+
+const struct file_state *file_states_find(const struct file_states *states,
+					  const struct place *place)
+{
+	const struct file_state *state = find(states, place);
+
+	return state && state->known ? state : NULL;
+}
+
+struct file_state *file_states_touch(struct file_states *states, const struct place *place)
+{
+	struct file_state *state = find_or_add(states, place);
+
+	state->access = ++states->clock;
+	return state;
+}
+
 void file_states_set(struct file_states *states, const struct place *place, const struct stat *st,
 		     bool hashed, uint64_t hash)
 {
-	struct file_state *state = (struct file_state *)file_states_find(states, place);
-	if (!state) {
-		MEM_GROW(states->items, states->cap, states->count + 1);
-		state = &states->items[states->count++];
-		*state = (struct file_state){.root = place->root, .path = mem_strdup(place->path)};
-	}
+	struct file_state *state = find_or_add(states, place);
+
+	state->known = true;
 	state->dev = st->st_dev;
 	state->ino = st->st_ino;
 	state->size = st->st_size;

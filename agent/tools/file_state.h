@@ -1,6 +1,6 @@
 /*
  * file_state.h - what the model has seen of each file, so that nothing is written over unseen
- * changes.
+ * changes, and in which order it looked at them, so that the newest can be shown again (H13).
  *
  * read, write and edit record a file as it was; write and edit compare before they replace (trap
  * 108). A file counts as changed if its bytes did: a mere touch, or a rewrite with the same
@@ -25,11 +25,15 @@ struct file_state {
 	int64_t mtime_ns;
 	uint64_t hash;
 	bool hashed;
+	bool known;	 /* the fields above are set: a file may have been looked at without that */
+	uint64_t access; /* order of the last call that read or changed it; larger is newer */
+	int64_t first, lines; /* what was shown of it last; lines 0: nothing by number */
 };
 
 struct file_states {
 	struct file_state *items;
 	size_t count, cap;
+	uint64_t clock; /* accesses so far */
 };
 
 #define FILE_HASH_START UINT64_C(14695981039346656037)
@@ -40,8 +44,12 @@ void file_states_release(struct file_states *states);
 /* hash is taken as valid if hashed is set. */
 void file_states_set(struct file_states *states, const struct place *place, const struct stat *st,
 		     bool hashed, uint64_t hash);
+/* NULL unless its bytes were recorded. */
 const struct file_state *file_states_find(const struct file_states *states,
 					  const struct place *place);
+/* A call of the model read or changed the file: it is the newest from now on. Borrowed until the next
+ * call; first and lines are the caller's to set. */
+struct file_state *file_states_touch(struct file_states *states, const struct place *place);
 /* True if the file is still what `state` says; bytes (NULL if not at hand) decide over the times.
  */
 bool file_state_holds(const struct file_state *state, const struct stat *st, const void *bytes,

@@ -66,6 +66,12 @@ static void place_name(struct place *place)
 	place->shown = buf_take(&shown);
 }
 
+void place_make(enum root_id root, const char *path, struct place *ret)
+{
+	*ret = (struct place){.root = root, .path = mem_strdup(path)};
+	place_name(ret);
+}
+
 static int parse_root(struct roots *roots, const char *given, enum root_id *ret_id,
 		      const char **ret_rest, struct err *err)
 {

@@ -17,11 +17,9 @@
 #include "base/text.h"
 
 enum {
-	READ_LINES = 2000,
 	READ_LINE_BYTES = 2000,
 	READ_RESULT_BYTES = 100000,
 	READ_PIECE = 64 << 10,
-	READ_HEAD = 8 << 10,
 };
 #define READ_SCAN_MAX (INT64_C(1) << 30)
 
@@ -113,12 +111,6 @@ static void take_piece(struct reader *r, const char *s, size_t n)
 	}
 }
 
-struct scan {
-	uint64_t hash;
-	int64_t bytes;
-	bool complete;
-};
-
 /* Reads all of the file through the reader. */
 static int scan_file(struct tool_context *ctx, int fd, struct reader *r, struct scan *scan,
 		     struct err *err)
@@ -153,41 +145,68 @@ static int scan_file(struct tool_context *ctx, int fd, struct reader *r, struct 
 	return 0;
 }
 
-static void add_notes(struct reader *r, const struct scan *scan, const struct place *place)
+void read_note(struct buf *out, const char *shown, const struct read_lines *lines)
 {
-	int64_t lines = r->line - 1;
-	if (r->bad_bytes)
-		buf_adds(r->out, "[bytes that are not UTF-8 are shown as \xef\xbf\xbd; the file "
-				 "has them as they were]\n");
-	if (scan->bytes == 0)
-		buf_addf(r->out, "[%s is empty]\n", place->shown);
-	else if (!r->shown)
-		buf_addf(r->out, "[%s has only %" PRId64 " lines]\n", place->shown, lines);
-	else if (r->shown < lines || r->first > 1)
-		buf_addf(r->out, "[lines %" PRId64 " to %" PRId64 " of %" PRId64 "%s%s]\n",
-			 r->first, r->shown, lines, scan->complete ? "" : " or more",
-			 r->shown < lines ? "; use offset and limit to read on" : "");
+	if (lines->bad_bytes)
+		buf_adds(out, "[bytes that are not UTF-8 are shown as \xef\xbf\xbd; the file "
+			      "has them as they were]\n");
+	if (lines->scan.bytes == 0)
+		buf_addf(out, "[%s is empty]\n", shown);
+	else if (!lines->last)
+		buf_addf(out, "[%s has only %" PRId64 " lines]\n", shown, lines->total);
+	else if (lines->last < lines->total || lines->first > 1)
+		buf_addf(out, "[lines %" PRId64 " to %" PRId64 " of %" PRId64 "%s%s]\n",
+			 lines->first, lines->last, lines->total,
+			 lines->scan.complete ? "" : " or more",
+			 lines->last < lines->total ? "; use offset and limit to read on" : "");
+}
+
+int read_lines(struct tool_context *ctx, int fd, int64_t first, int64_t count, struct buf *out,
+	       struct read_lines *ret, struct err *err)
+{
+	struct reader r = {.out = out, .line = 1, .first = first, .last = first - 1 + count};
+	struct scan scan;
+	int rc = scan_file(ctx, fd, &r, &scan, err);
+
+	buf_release(&r.current);
+	if (rc < 0)
+		return -1;
+	*ret = (struct read_lines){.first = first,
+				   .last = r.shown,
+				   .total = r.line - 1,
+				   .bad_bytes = r.bad_bytes,
+				   .scan = scan};
+	return 0;
+}
+
+/* The state is that of the bytes that were seen, should the file have grown meanwhile. */
+void read_seen(struct tool_context *ctx, const struct place *place, const struct stat *st,
+	       const struct scan *scan)
+{
+	struct stat seen = *st;
+
+	if (scan->complete)
+		seen.st_size = scan->bytes;
+	file_states_set(&ctx->files, place, &seen, scan->complete, scan->hash);
 }
 
 static int read_text(struct tool_context *ctx, int fd, const struct stat *st,
 		     const struct place *place, struct json_object *input, struct tool_result *ret,
 		     struct err *err)
 {
-	struct reader r = {.out = &ret->text, .line = 1, .first = json_i64(input, "offset", 1)};
-	struct scan scan;
-	r.last = r.first - 1 + json_i64(input, "limit", READ_LINES);
-	int rc = scan_file(ctx, fd, &r, &scan, err);
-	buf_release(&r.current);
-	if (rc < 0)
+	int64_t first = json_i64(input, "offset", 1);
+	int64_t count = json_i64(input, "limit", READ_LINES);
+	struct read_lines lines;
+
+	if (read_lines(ctx, fd, first, count, &ret->text, &lines, err) < 0)
 		return -1;
-	add_notes(&r, &scan, place);
-	/* The state is that of the bytes that were seen, should the file have grown meanwhile. */
-	struct stat seen = *st;
-	if (scan.complete)
-		seen.st_size = scan.bytes;
-	file_states_set(&ctx->files, place, &seen, scan.complete, scan.hash);
+	read_note(&ret->text, place->shown, &lines);
+	read_seen(ctx, place, st, &lines.scan);
+	struct file_state *state = file_states_touch(&ctx->files, place);
+	state->first = first;
+	state->lines = count;
 	result_summary(ret, "read %s (%" PRId64 " lines)", place->shown,
-		       r.shown ? r.shown - r.first + 1 : 0);
+		       lines.last ? lines.last - first + 1 : 0);
 	return 0;
 }
 
@@ -225,6 +244,12 @@ static void describe_binary(const char *head, size_t n, const struct stat *st,
 	result_summary(ret, "read %s (binary)", place->shown);
 }
 
+/* A NUL near the start is what git and grep take for binary too. */
+bool read_is_binary(const char *head, size_t n)
+{
+	return memchr(head, '\0', n) != NULL;
+}
+
 static int read_file(struct tool_context *ctx, int fd, const struct stat *st,
 		     const struct place *place, struct json_object *input, struct tool_result *ret,
 		     struct err *err)
@@ -233,10 +258,10 @@ static int read_file(struct tool_context *ctx, int fd, const struct stat *st,
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 	if (n < 0)
 		return result_failf(ret, "cannot read '%s'", place->shown);
+	file_states_touch(&ctx->files, place);
 	if (image_type(head, (size_t)n))
 		return read_image(ctx, fd, place, ret, err);
-	/* A NUL near the start is what git and grep take for binary too. */
-	if (memchr(head, '\0', (size_t)n)) {
+	if (read_is_binary(head, (size_t)n)) {
 		describe_binary(head, (size_t)n, st, place, ret);
 		return 0;
 	}

@@ -57,6 +57,8 @@ const char *root_prefix(enum root_id id); /* "", "results:", "scratch:" */
  * worktree's own path in the message. */
 int place_parse(struct roots *roots, const char *given, size_t n, struct place *ret,
 		struct err *err);
+/* From a path below the root that is known already. */
+void place_make(enum root_id root, const char *path, struct place *ret);
 void place_release(struct place *place);
 
 /* Opens an existing regular file or folder for reading; the caller closes the descriptor. ret_st

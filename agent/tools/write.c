@@ -116,6 +116,7 @@ int target_replace(struct tool_context *ctx, struct place *place, const struct t
 	if (fd >= 0)
 		file_states_set(&ctx->files, place, &st, true,
 				file_hash_add(FILE_HASH_START, bytes, n));
+	file_states_touch(&ctx->files, place);
 	tool_touch(ctx, place);
 	return 0;
 }
@@ -167,6 +168,7 @@ int write_run(struct tool_context *ctx, const char *call_id, struct json_object 
 	    target_check_seen(ctx, &place, &target, true, &e) < 0 ||
 	    target_replace(ctx, &place, &target, content, n, &e) < 0)
 		return result_fail(ret, &e);
+	file_states_touch(&ctx->files, &place)->first = 1; /* what was shown of the old is gone */
 	ret->has_effects = true;
 	count_changed_lines(buf_str(&target.old), target.old.len, content, n, &added, &removed);
 	buf_addf(&ret->text, "%s %s (%zu lines, %zu bytes)", target.exists ? "replaced" : "created",
