@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "agent/context/rehydrate.h"
 #include "agent/memory_show.h"
 #include "agent/tools/tool.h"
 #include "base/memory.h"
@@ -30,12 +31,32 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 	return 0;
 }
 
+/* H13: last in the table, so that what else comes back has its room. */
+static int add_files(struct agent *a, const struct attach_input *in, struct message *head,
+		     struct err *err)
+{
+	struct rehydrate files = {
+		.files = a->toolbox.context,
+		.view = &a->view,
+		.from = in->from,
+		.tail = in->tail,
+		.ledger = &a->ledger,
+		.knobs = &a->settings->knobs,
+		.summary = in->summary,
+		.summary_len = in->summary_len,
+		.room = in->room,
+	};
+
+	return files.files ? rehydrate_files(&files, head, err) : 0;
+}
+
 static const struct attachment attachments[] = {
 	{"earlier", true, memory_attach_earlier},
 	{"memory", true, memory_attach},
 	{"hooks", true, hooks_attach},
 	{"jobs", false, add_jobs},
 	{"recall", true, memory_attach_recall},
+	{"files", false, add_files},
 };
 
 const struct attachment *attachment_table(size_t *ret_count)

@@ -13,7 +13,8 @@
 struct attach_input {
 	const char *summary; /* what stands in the place of the history; "" if nothing does */
 	size_t summary_len;
-	size_t tail;	 /* index in the view of the first message that stays */
+	size_t from;	 /* what stands before this index in the view stays */
+	size_t tail;	 /* and from this one on */
 	int64_t room;	 /* tokens left for attachments; the loop takes off what each added */
 	bool head_stays; /* a summary behind another one: the opening is still there */
 	bool by_notes;	 /* H4: only what a compaction by notes brings back */

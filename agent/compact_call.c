@@ -76,15 +76,13 @@ static void drop_inventions(struct compact_job *job)
 	struct agent *a = job->a;
 	struct user_words_check check = {.summary = buf_str(&job->summary),
 					 .summary_len = job->summary.len};
-	AUTO_FREE const char **also =
-		mem_array(NULL, a->settings->n_instructions + 1, sizeof(*also));
+	size_t n_also;
+	AUTO_FREE const char **also = instructions_texts(&a->instructions, &n_also);
 	struct user_words_findings found = {0};
 	struct buf clean = BUF_INIT;
 
-	for (size_t i = 0; i < a->settings->n_instructions; i++)
-		also[i] = a->settings->instructions[i].text;
 	check.also = also;
-	check.n_also = a->settings->n_instructions;
+	check.n_also = n_also;
 	if (!user_words_check(&a->words, &check, &found) && found.invented)
 		event_warning(a->channel, "%zu rules that nobody gave were taken out of a summary",
 			      found.invented);

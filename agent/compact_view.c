@@ -15,6 +15,7 @@
 #include "agent/context/price.h"
 #include "agent/context/summary.h"
 #include "agent/events.h"
+#include "agent/instructions_news.h"
 #include "agent/tools/tool.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -76,6 +77,8 @@ static void add_opening(struct agent *a, struct message *head)
 
 		if (origin == ORIGIN_MEMORY || origin == ORIGIN_HOOK)
 			continue; /* their present state is an attachment */
+		if (origin == ORIGIN_INSTRUCTIONS)
+			continue; /* instructions_head has them */
 		if (origin != ORIGIN_USER && origin != ORIGIN_TASK)
 			message_add_block(head, &opening->blocks[i]);
 		else if (!words)
@@ -116,6 +119,21 @@ static bool takes_words_along(const struct compact_job *job)
 	return false;
 }
 
+/* What comes back takes half of what is left below the threshold at most: it must not be what fills the
+ * window again (H12). */
+static int64_t attach_room(const struct compact_job *job, const struct message *head)
+{
+	const struct agent *a = job->a;
+	int64_t left = a->budget.compact - a->ledger.category[LEDGER_SYSTEM] -
+		       a->ledger.category[LEDGER_TOOLS] - compact_estimate(&a->view, 0, job->from) -
+		       compact_estimate(&a->view, job->tail, a->view.n);
+
+	for (size_t i = 0; i < head->n_blocks; i++)
+		left -= ledger_estimate_text(&a->ledger, head->blocks[i].text,
+					     head->blocks[i].text_len);
+	return MAX(MIN(left / 2, a->budget.rehydrate), INT64_C(0));
+}
+
 /* A summary behind another one leaves the head alone; words that are new since come with it. */
 static int make_head(const struct compact_job *job, struct message **ret, struct err *err)
 {
@@ -124,17 +142,19 @@ static int make_head(const struct compact_job *job, struct message **ret, struct
 	struct attach_input in = {
 		.summary = buf_str(&job->summary),
 		.summary_len = job->summary.len,
+		.from = job->from,
 		.tail = job->tail,
-		.room = a->budget.rehydrate,
 		.by_notes = job->kind == KIND_NOTES,
 		.head_stays = job->kind == KIND_FROM,
 	};
 
+	instructions_head(a, head, in.head_stays);
 	if (!in.head_stays)
 		add_opening(a, head);
 	else if (a->words.n > a->words_shown || takes_words_along(job))
 		add_words(a, head);
 	add_summary(job, head);
+	in.room = attach_room(job, head);
 	if (attach_all(a, &in, head, err) < 0) {
 		message_free(head);
 		return -1;

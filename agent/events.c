@@ -300,6 +300,21 @@ void event_retry(struct channel *ch, int attempt, const char *reason, int64_t un
 	send_event(ch, "retry", &body);
 }
 
+void event_instructions(struct channel *ch, const struct instructions_load *load)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "path", load->path);
+	add_cstr(&body, "origin", load->origin);
+	add_cstr(&body, "why", instructions_why_name(load->why));
+	if (load->file)
+		add_cstr(&body, "file", load->file);
+	add_i64(&body, "bytes", (int64_t)load->bytes);
+	buf_addc(&body, '}');
+	send_event(ch, "instructions", &body);
+}
+
 void event_job_ended(struct channel *ch, const struct job_end *end)
 {
 	AUTO_BUF struct buf body = BUF_INIT;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/context/prefix.h"
+#include "agent/instructions.h"
 #include "agent/ledger.h"
 #include "agent/model/client.h"
 #include "agent/tools/tool.h"
@@ -85,6 +86,7 @@ void event_state(struct channel *ch, const char *state, const char *detail);
 void event_text(struct channel *ch, const struct message *answer);
 void event_warning(struct channel *ch, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void event_retry(struct channel *ch, int attempt, const char *reason, int64_t until_wall_ms);
+void event_instructions(struct channel *ch, const struct instructions_load *load);
 void event_job_ended(struct channel *ch, const struct job_end *end);
 
 #endif

@@ -4,6 +4,7 @@
 #include "agent/news.h"
 
 #include "agent/events.h"
+#include "agent/instructions_news.h"
 #include "agent/memory_show.h"
 #include "agent/occupancy.h"
 #include "agent/tools/tool.h"
@@ -29,6 +30,7 @@ static const struct news table[] = {
 	{"job-ends", add_job_ends},
 	{"memory", memory_add_news},
 	{"budget", occupancy_add_note},
+	{"instructions", instructions_news},
 };
 
 const struct news *news_table(size_t *ret_count)

@@ -20,6 +20,7 @@
 #include "agent/ask.h"
 #include "agent/calls.h"
 #include "agent/events.h"
+#include "agent/instructions_news.h"
 #include "agent/memory_show.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
@@ -328,6 +329,7 @@ int work_begin(struct agent *a, struct err *err)
 	memory_add_earlier(a, opening);
 	memory_add_news(a, opening); /* what an earlier generation noted */
 	agent_add_user(a, opening);
+	instructions_tell(a);
 	return rc;
 }
 

@@ -119,6 +119,7 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	checkpoint_init(a);
 	view_init(&a->view);
 	breaker_init(&a->breaker);
+	instructions_init(&a->instructions, s);
 	ledger_init(&a->ledger);
 	if (calibration_read(&a->ledger.estimator, s->calibration) > 0)
 		log_warn("some rates of earlier runs make no sense and are not used");
@@ -146,6 +147,7 @@ void agent_release(struct agent *a)
 	user_words_release(&a->words);
 	memory_release(&a->memory);
 	hooks_release_texts(&a->hooks);
+	instructions_release(&a->instructions);
 	client_free(a->client);
 	free(a->system);
 	free(a->end_text);

@@ -23,6 +23,7 @@
 #include "agent/context/words.h"
 #include "agent/conversation.h"
 #include "agent/hooks.h"
+#include "agent/instructions.h"
 #include "agent/ledger.h"
 #include "agent/memory.h"
 #include "agent/model/client.h"
@@ -80,6 +81,8 @@ struct agent {
 	struct offload offload;
 	struct user_words words;      /* of the user, verbatim (X2) */
 	struct working_memory memory; /* the model's own (H18) */
+	struct instructions instructions;
+	size_t instructions_told; /* loads that the parent knows of */
 	struct repeats repeats;
 	struct record record;
 	struct checkpoints checkpoints;

@@ -13,11 +13,14 @@ char *rig_folder;
 
 int rig_setup(void **state)
 {
-	AUTO_FREE char *worktree = NULL;
+	AUTO_FREE char *worktree = NULL, *instructions = NULL;
 
 	rig_folder = fixture_folder();
 	worktree = rig_path("worktree");
-	return file_mkdirs(worktree, 0700, NULL);
+	instructions = rig_path("worktree/AGENTS.md");
+	if (file_mkdirs(worktree, 0700, NULL) < 0)
+		return -1;
+	return file_write_atomic(AT_FDCWD, instructions, "Use tabs.", 9, 0600, NULL);
 }
 
 int rig_teardown(void **state)
