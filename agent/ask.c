@@ -26,7 +26,6 @@
 #define ASK_OVERFLOW	  2    /* of ask_prepared: compact, then again */
 #define ASK_REBUILT	  3    /* again */
 #define SERVER_ERRORS	  3    /* in a row, ... */
-#define NEARLY_FULL	  85   /* ... with so much of effective used (per cent): trap 11 */
 #define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
 
 /* The clean stop of this stage: with the ladder's later rungs this point is reached only when none
@@ -115,7 +114,7 @@ static bool looks_like_overflow(const struct agent *a, const struct attempt *at,
 				const struct ask_result *r)
 {
 	return r->purpose == CALL_MAIN && attempt_server_errors(at) >= SERVER_ERRORS &&
-	       r->estimate * 100 >= a->budget.effective * NEARLY_FULL && !a->tried_500;
+	       r->estimate >= a->budget.full && !a->tried_500;
 }
 
 /* Runs one attempt to its end. A stop cancels it, and so does what looks like an overflow: then

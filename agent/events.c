@@ -70,6 +70,8 @@ void event_round(struct channel *ch, const struct event_round_facts *facts)
 {
 	AUTO_BUF struct buf body = BUF_INIT;
 
+	if (!ch)
+		return;
 	buf_addc(&body, '{');
 	add_i64(&body, "round", facts->round);
 	add_i64(&body, "request_bytes", (int64_t)facts->request_bytes);

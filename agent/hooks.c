@@ -24,7 +24,6 @@
 
 #define BODY_MAX      ((size_t)8 << 20) /* of the frame (frame_types.h) */
 #define RESPONSE_MAX  (64 << 10)	/* bytes of a tool's result that PostToolUse is told */
-#define TEXT_SHARE    10		/* per cent of effective that one event's texts may take */
 #define LEAST_TEXT    400		/* bytes: less is not worth its frame */
 #define VETO_ASK_PART 4 /* of the way to the limit, before the question comes again */
 
@@ -149,7 +148,7 @@ static void add_texts(const struct agent *a, enum hook_event event, struct json_
 
 static int64_t text_room(const struct agent *a)
 {
-	return a->budget.effective * TEXT_SHARE / 100;
+	return a->budget.hook_texts;
 }
 
 /* ---- the start ---- */

@@ -10,9 +10,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 
-/* In a small window the memory must leave room for the work that it is about. */
-#define WINDOW_SHARE 16
-
 static int64_t estimate(const void *arg, const char *text, size_t n)
 {
 	return ledger_estimate_text(arg, text, n);
@@ -21,7 +18,7 @@ static int64_t estimate(const void *arg, const char *text, size_t n)
 int memory_make(struct agent *a, struct err *err)
 {
 	const struct agent_settings *s = a->settings;
-	int64_t hard = MIN(s->knobs.memory_hard, a->budget.effective / WINDOW_SHARE);
+	int64_t hard = a->budget.memory;
 	struct memory_settings settings = {
 		.dir_generation = s->dir_generation,
 		.generation = s->generation,

@@ -157,7 +157,6 @@ static bool take_break(struct agent *a)
 /* Which reason to compact there is now; false: none. */
 static bool choose_trigger(struct agent *a, enum compact_trigger *ret)
 {
-	const struct context_knobs *k = &a->settings->knobs;
 	int64_t used = ledger_used(&a->ledger), cheap = room_threshold(a);
 	bool at_break = take_break(a);
 
@@ -171,7 +170,7 @@ static bool choose_trigger(struct agent *a, enum compact_trigger *ret)
 	}
 	if (a->conversation.round < a->early_rest)
 		return false;
-	if (at_break && k->proactive_pct && used * 100 > a->budget.effective * k->proactive_pct) {
+	if (at_break && a->budget.proactive && used > a->budget.proactive) {
 		*ret = COMPACT_BREAK;
 		return true;
 	}

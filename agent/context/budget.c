@@ -21,6 +21,7 @@
 #define CLOSING_GAP	   8000
 #define REPEATED_PERCENT   92
 #define NO_SPAWN_PERCENT   95
+#define FULL_PERCENT	   85
 #define COLLAPSE_BELOW	   5 /* per cent of effective */
 #define DEFAULT_CEILING	   400000
 #define DEFAULT_MAX_OUTPUT 8192 /* base/model_table.h: where the table does not know */
@@ -90,6 +91,7 @@ static void set_thresholds(struct window_budget *b, const struct context_knobs *
 	b->repeated = MIN(share(e, REPEATED_PERCENT), b->closing - MAX(share(e, 1), 1));
 	b->repeated = MAX(b->repeated, b->warning);
 	b->no_spawn = share(e, NO_SPAWN_PERCENT);
+	b->full = share(e, FULL_PERCENT);
 	/* H3: where the buffer puts `compact` below the share, collapse has to come before it. */
 	b->collapse = MAX(share(e, k->collapse_pct), 1);
 	if (b->collapse >= b->compact)
@@ -109,6 +111,9 @@ static void set_parts(struct window_budget *b, const struct context_knobs *k)
 	b->notes = MIN(k->notes_total, share(e, 10));
 	b->rehydrate = MIN(k->rehydrate_total, share(e, 28));
 	b->results = MIN(k->results_total_chars / BYTES_PER_TOKEN, share(e, 28));
+	/* In a small window the memory must leave room for the work that it is about. */
+	b->memory = MIN(k->memory_hard, e / 16);
+	b->hook_texts = share(e, 10);
 	b->clear_at = share(e, k->clear_share);
 	b->clear_gain = share(e, k->clear_gain);
 }
@@ -168,6 +173,7 @@ size_t budget_rows(const struct window_budget *b, struct budget_row *ret, size_t
 		{"no_spawn", b->no_spawn},   {"fixed", b->fixed},
 		{"words", b->words},	     {"notes", b->notes},
 		{"rehydrate", b->rehydrate}, {"results", b->results},
+		{"memory", b->memory},	     {"hook_texts", b->hook_texts},
 		{"clear_at", b->clear_at},   {"clear_gain", b->clear_gain},
 	};
 	size_t n = MIN(max, ARRAY_SIZE(rows));

@@ -42,13 +42,16 @@ struct window_budget {
 	int64_t closing;  /* above it a last request to report is made while it still fits */
 	int64_t blocking; /* no larger request is sent (I3) */
 	int64_t no_spawn; /* H3: above it no subagent is started */
-	bool automatic;	  /* compaction happens by itself at `compact` */
+	int64_t full; /* a server that fails again and again above it found the prompt too long (trap 11) */
+	bool automatic; /* compaction happens by itself at `compact` */
 	/* What single parts may take. */
 	int64_t fixed;	    /* system prompt, tools and instructions; more is refused */
 	int64_t words;	    /* the user's words (X2) */
 	int64_t notes;	    /* the session's notes (H4) */
 	int64_t rehydrate;  /* all that comes back after a compaction (H13) */
 	int64_t results;    /* all results that answer one message (T2) */
+	int64_t memory;	    /* the working memory (H18) */
+	int64_t hook_texts; /* what hooks add at one event (M6) */
 	int64_t clear_at;   /* clearable results above it are cleared (T7) ... */
 	int64_t clear_gain; /* ... if so much is gained */
 	int64_t marks[BUDGET_MARKS];

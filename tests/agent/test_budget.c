@@ -121,6 +121,9 @@ static void w2_parts_and_marks(void **state)
 	assert_int_equal(b.results, 50000);
 	assert_int_equal(b.words, 45000);
 	assert_int_equal(b.fixed, 90000);
+	assert_int_equal(b.memory, 2000);
+	assert_int_equal(b.hook_texts, 18000);
+	assert_int_equal(b.full, 153000);
 	assert_int_equal(b.clear_at, 72000);
 	assert_int_equal(b.clear_gain, 18000);
 	assert_int_equal(b.marks[0], 45000);
