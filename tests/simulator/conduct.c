@@ -213,8 +213,9 @@ static const char *say_main(struct session *s, struct server_call *c, const stru
 
 static void end_answer(struct session *s, struct server_call *c, const char *stop, enum fault fault)
 {
-	struct speech_usage usage = {
-		.told = fault != FAULT_NO_USAGE, .output = -1, .cached = s->server.cached};
+	struct speech_usage usage = {.told = fault != FAULT_NO_USAGE,
+				     .output = -1,
+				     .cached = c->purpose == CALL_MAIN ? s->server.hit.tokens : 0};
 
 	if (s->plan.overflow == FAULT_OVERFLOW_SILENT && c->prompt > s->server.window) {
 		s->tallies->faults[FAULT_OVERFLOW_SILENT]++;

@@ -188,6 +188,15 @@ static void fifth_marker(struct session *s, const struct server_call *c, struct 
 		put(body, behind(body, "\"role\":\"user\",\"content\":[", false), 0, text);
 }
 
+static void lost_marker(struct session *s, const struct server_call *c, struct buf *body)
+{
+	static const char mark[] = ",\"cache_control\":{\"type\":\"ephemeral\"}";
+	size_t at = behind(body, mark, true);
+
+	if (at)
+		put(body, at - strlen(mark), strlen(mark), "");
+}
+
 /* ---- X2, X3 ---- */
 
 static void words_plan(struct session_plan *p)
@@ -328,6 +337,7 @@ static const struct mutant mutants[] = {
 	{"changed-signature", "W11", thinking_plan, .body = changed_signature},
 	{"more-tokens", "W12", NULL, .body = more_tokens},
 	{"fifth-marker", "H17", anthropic, .body = fifth_marker},
+	{"lost-marker", "H17", anthropic, .body = lost_marker},
 	{"changed-result", "T3", small, .body = changed_result},
 	{"skip-words", "X2", words_plan, .body = skip_words},
 	{"keep-invention", "X2", words_plan, .body = keep_invention},

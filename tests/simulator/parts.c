@@ -373,7 +373,8 @@ static void over_mark(struct parts *p, size_t index)
 	parts_copy(p);
 	p->at += n;
 	p->copied = p->at;
-	p->reading->marks++;
+	reading_mark(p->reading, p->reading->n,
+		     index - p->reading->list[p->reading->n].first_block);
 	b->marked = true;
 	if (b->kind == SEEN_THINKING || (b->kind == SEEN_TEXT && b->blank))
 		parts_fail(p, "a cache marker on thinking or on empty text");

@@ -57,6 +57,13 @@ int64_t reading_tokens(const struct reading *r)
 	return sum / READING_WEIGHT_UNIT + 1;
 }
 
+void reading_mark(struct reading *r, size_t message, size_t block)
+{
+	r->marks++;
+	if (r->n_marks < SEEN_MARKS)
+		r->mark_list[r->n_marks++] = (struct seen_mark){.message = message, .block = block};
+}
+
 /* ---- life ---- */
 
 void reading_init(struct reading *r, enum model_api api, const struct tokenizer *tokenizer)
@@ -157,7 +164,9 @@ static bool is_same_message(struct parts *p, size_t index)
 	if (at >= p->end || (*at != ',' && *at != ']'))
 		return false;
 	p->at = at;
-	r->marks += marks;
+	/* Of a message that was seen before, the marker stands at the end. */
+	for (size_t i = 0; i < marks; i++)
+		reading_mark(r, index, m->n_blocks - 1);
 	return true;
 }
 
@@ -245,7 +254,7 @@ int reading_take(struct reading *r, const char *body, size_t n, bool whole)
 {
 	struct parts p = {.reading = r, .begin = body, .at = body, .end = body + n};
 
-	r->kept = r->marks = 0;
+	r->kept = r->marks = r->n_marks = 0;
 	r->max_tokens = 0;
 	r->drops_thinking = false;
 	r->wrong[0] = '\0';

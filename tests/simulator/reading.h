@@ -45,6 +45,11 @@ struct tokenizer { /* 1/1000 token */
 void tokenizer_make(struct tokenizer *t, struct random *r, bool stubborn);
 int64_t tokenizer_weigh(const struct tokenizer *t, const char *s, size_t n);
 
+struct seen_mark { /* a cache marker: behind which block of which message */
+	size_t message, block;
+};
+#define SEEN_MARKS 8
+
 struct reading {
 	enum model_api api;
 	const struct tokenizer *tokenizer;
@@ -59,6 +64,8 @@ struct reading {
 	size_t kept; /* messages that are those of the request before */
 	bool same_head;
 	size_t marks; /* cache markers */
+	struct seen_mark mark_list[SEEN_MARKS];
+	size_t n_marks; /* of them in the list */
 	int64_t max_tokens;
 	bool drops_thinking; /* block_binding: drop_block */
 	size_t last_at;	     /* where the last message begins in the body */
@@ -69,6 +76,7 @@ void reading_init(struct reading *r, enum model_api api, const struct tokenizer 
 void reading_release(struct reading *r);
 /* Reads a request. -1: it is not well-formed, and `wrong` says why. With `whole` nothing is taken over. */
 int reading_take(struct reading *r, const char *body, size_t n, bool whole);
+void reading_mark(struct reading *r, size_t message, size_t block);
 int64_t reading_tokens(const struct reading *r); /* of head and messages */
 
 #endif

@@ -114,6 +114,8 @@ static void read_request(struct session *s, struct server_call *c)
 	if (!r->wrong[0] && refusal_check(r, r->kept, &rules, &refusal) < 0)
 		refuse(s, &refusal);
 	c->prompt = reading_tokens(r);
+	if (main)
+		v->hit = cache_take(&v->cache, r, s->now_us);
 	if (s->trace)
 		printf("%s: %zu bytes, %zu messages, %lld tokens (estimate %lld) and %lld of "
 		       "%lld\n",
@@ -286,4 +288,5 @@ void server_release(struct session *s)
 		drop(&s->server, 0);
 	reading_release(&s->server.main);
 	reading_release(&s->server.side);
+	cache_release(&s->server.cache);
 }

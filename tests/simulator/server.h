@@ -5,6 +5,7 @@
 #define SIMULATOR_SERVER_H
 
 #include "agent/transport.h"
+#include "cache.h"
 #include "faults.h"
 #include "reading.h"
 #include "speech.h"
@@ -46,8 +47,9 @@ struct server {
 	int64_t next_req;
 	int64_t window; /* the real one */
 	int64_t requests;
-	int64_t cached; /* tokens of the present prompt that the server has already */
-	bool over;	/* nothing is answered any more: the watcher has found something */
+	struct cache cache;
+	struct cache_hit hit; /* what of the present prompt the server has already */
+	bool over;	      /* nothing is answered any more: the watcher has found something */
 };
 
 struct transport server_transport(struct session *s);

@@ -119,6 +119,19 @@ static void check_prefix(struct session *s, const struct reading *r, size_t befo
 				   : "an event tells of a break that was none");
 }
 
+/* What was sent once and has not changed must be found in the provider's cache: markers must be where it looks. */
+static void check_cache(struct session *s, const struct reading *r, size_t before)
+{
+	struct watch *w = &s->watch;
+
+	if (!w->main_requests || r->kept < before || s->now_us - w->asked_us >= CACHE_LIFE_US)
+		return;
+	if (s->server.hit.messages < before)
+		watch_fail(s, "H17",
+			   "%zu of %zu messages that were sent before are found in the cache",
+			   s->server.hit.messages, before);
+}
+
 /* ---- T3: results ---- */
 
 static struct watch_result *find_result(struct watch *w, uint64_t id)
@@ -266,13 +279,14 @@ void watch_request(struct session *s, const struct server_call *c, const struct 
 	if (c->purpose != CALL_MAIN)
 		return;
 	check_prefix(s, r, before);
+	check_cache(s, r, before);
 	check_results(s, r);
 	check_words(s, body, n);
 	check_compactions(s, c);
 	if (w->main_requests > 4 * s->plan.max_rounds + 100)
 		watch_fail(s, "X1", "%lld requests in a session of at most %lld rounds",
 			   (long long)w->main_requests, (long long)s->plan.max_rounds);
-	s->server.cached = 0;
+	w->asked_us = s->now_us;
 	w->epoch = s->agent.view.epoch;
 	w->breaks_told = w->compactions = w->side_calls = 0;
 	w->main_requests++;

@@ -41,6 +41,7 @@ struct watch {
 	int futile;	    /* in a row */
 	int64_t side_calls; /* since the last main request */
 	int64_t main_requests;
+	int64_t asked_us;  /* the last of them */
 	bool reported;	   /* a report frame came */
 	bool limits_known; /* W1's figures can be computed from the plan alone */
 };
