@@ -74,6 +74,12 @@ static bool take_box(struct line *l)
 	return true;
 }
 
+static void drop_numbers(struct line *l)
+{
+	while (l->n && *l->text >= '0' && *l->text <= '9' && take_bullet(l))
+		;
+}
+
 /* "- [x] 3. text" is how plan_show prints an item: its number is not a part of its text. */
 static struct line parse_line(const char *s, size_t n)
 {
@@ -84,9 +90,11 @@ static struct line parse_line(const char *s, size_t n)
 	skip_blanks(&l);
 	l.indent = (unsigned)MIN((size_t)(l.text - s), (size_t)INDENT_MAX);
 	l.bullet = take_bullet(&l);
+	if (l.bullet)
+		drop_numbers(&l);
 	l.box = take_box(&l);
-	while (l.bullet && l.box && l.n && l.text[0] >= '0' && l.text[0] <= '9' && take_bullet(&l))
-		;
+	if (l.bullet || l.box)
+		drop_numbers(&l);
 	return l;
 }
 
@@ -102,9 +110,12 @@ static struct line next_line(const char **at, const char *end)
 
 static bool has_box(const char *text, size_t n)
 {
-	for (const char *at = text, *end = text + n; at < end;)
-		if (next_line(&at, end).box)
+	for (const char *at = text, *end = text + n; at < end;) {
+		struct line l = next_line(&at, end);
+
+		if (l.box && l.n)
 			return true;
+	}
 	return false;
 }
 
