@@ -95,6 +95,15 @@ def hooks_of_all_kinds_are_told(world):
 
 
 @test
+def instructions_that_come_later_are_told(world):
+    """M1: those of a folder, when a file below it is read; a matcher picks them."""
+    world.repository({"AGENTS.md": "Use tabs.\n", "sub/AGENTS.md": "Use blanks.\n", "sub/x.txt": "x\n"})
+    done, run = go(world, answer(call("read", path="sub/x.txt")), hooks={"InstructionsLoaded": [hook("cat >>$TMPDIR/told.jsonl", matcher="nested")]})
+    told = [json.loads(line) for line in world.read(f"{run.dir}/agents/a1/1/hooks/told.jsonl").splitlines()]
+    equal([(t["reason"], t["files"]) for t in told], [("nested", [{"origin": "project", "path": "sub/AGENTS.md"}])], "what was told", told)
+
+
+@test
 def a_denied_call_is_an_error_result(world):
     """M6, M7: the tool does not run, and the model hears why."""
     guard = "grep -q 'rm -rf' && { echo 'no deleting here' >&2; exit 2; }; exit 0"
