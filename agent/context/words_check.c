@@ -183,16 +183,21 @@ static void gist_release(struct gist *g)
 
 /* ---- was it said? ---- */
 
-/* Are the words of a[from..to) in b[at..end), in order? */
+/* Are the words of a[from..to) in b[at..end), in order? A "not" of b that stands before one of them in its
+ * clause is one of them: "mark it, and do not skip it" does not follow from "do not mark it and do not skip it". */
 static bool follows(const struct gist *a, size_t from, size_t to, const struct gist *b, size_t at,
 		    size_t end)
 {
 	for (size_t i = from; i < to; i++) {
+		bool after_not = i > from && a->list[i - 1] == TOKEN_NOT; /* any of b's will do */
+		bool lost = false;
+
 		if (a->list[i] == TOKEN_STOP)
 			continue;
-		while (at < end && b->list[at] != a->list[i])
-			at++;
-		if (at++ >= end)
+		for (; at < end && b->list[at] != a->list[i]; at++)
+			lost = (b->list[at] == TOKEN_NOT && !after_not) ||
+			       (lost && b->list[at] != TOKEN_STOP);
+		if (at++ >= end || lost)
 			return false;
 	}
 	return true;
@@ -293,13 +298,15 @@ static bool has_word(const char *s, size_t n, const char *const *list, size_t co
 static enum user_words_fault fault_of(const char *s, size_t n)
 {
 	static const char *const attributed[] = {
-		"user", "constraint", "instruct", "requirement", "prefer", "rule",
-		"told", "asked",      "insist",	  "policy",	 "用户",   "约束",
-		"要求", "规则",	      "指示",	  "限制",	 "规定"};
+		"user",	      "constraint",  "instruct",  "requirement", "prefer", "rule",
+		"told",	      "asked",	     "insist",	  "policy",	 "用户",   "约束",
+		"要求",	      "规则",	     "指示",	  "限制",	 "规定",   "forbidden",
+		"prohibited", "not allowed", "mandatory", "不允许"};
 	static const char *const orders[] = {
-		"never", "do not",  "don't",	 "always", "use ", "only ", "avoid ", "keep ",
-		"no ",	 "ensure ", "make sure", "must ",  "不",   "别",    "勿",     "禁",
-		"必须",	 "务必",    "只",	 "请",	   "严禁", "绝"};
+		"please ",   "you must", "you may", "you should", "never", "do not", "don't",
+		"always",    "use ",	 "only ",   "avoid ",	  "keep ", "no ",    "ensure ",
+		"make sure", "must ",	 "不",	    "别",	  "勿",	   "禁",     "必须",
+		"务必",	     "只",	 "请",	    "严禁",	  "绝"};
 
 	if (has_word(s, n, attributed, ARRAY_SIZE(attributed)))
 		return USER_WORDS_INVENTED_ATTRIBUTED;
@@ -324,6 +331,24 @@ static void find(struct user_words_findings *f, enum user_words_fault fault, siz
 		f->invented++;
 }
 
+/* "The user insists that ...", "User requirement: ...": a rule by its first words, whatever follows. */
+static bool is_demand(const char *s, size_t n)
+{
+	static const char *const verbs[] = {"insist",  "requires", "demand",	  "forbid",
+					    "mandate", "prefers",  "requirement", "constraint",
+					    "always",  "only",	   "never",	  "must",
+					    "坚持",    "要求",	   "规定"};
+	size_t head = MIN(n, (size_t)48);
+
+	while (n && strchr("-*# \t0123456789.)", *s)) {
+		s++;
+		n--;
+		head = MIN(n, (size_t)48);
+	}
+	bool user = (n > 8 && text_find_nocase(s, 8, "user")) || (n > 6 && !memcmp(s, "用户", 6));
+	return user && has_word(s, head, verbs, ARRAY_SIZE(verbs));
+}
+
 /* A rule in quotation marks is a rule here: a summary quotes the user. */
 static bool reads_as_constraint(const char *s, size_t n)
 {
@@ -341,7 +366,35 @@ static bool reads_as_constraint(const char *s, size_t n)
 		else
 			buf_addc(&plain, s[i]);
 	}
-	return constraint_level(buf_str(&plain), plain.len) == CONSTRAINT_CLEAR;
+	return constraint_level(buf_str(&plain), plain.len) == CONSTRAINT_CLEAR ||
+	       is_demand(buf_str(&plain), plain.len);
+}
+
+/* A model that makes a list writes lines without bullets and full stops: the next one is a sentence of its
+ * own if it begins as one. In a wrapped sentence it begins with a small letter. */
+static size_t unit_len(const char *s, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++) {
+		unsigned char next = (unsigned char)s[i + 1];
+
+		if (s[i] == '\n' && !islower(next) && !isspace(next))
+			return i;
+	}
+	return n;
+}
+
+static void check_unit(const struct sayings *said, const char *summary, struct text_span span,
+		       struct user_words_findings *ret)
+{
+	const char *text = summary + span.at;
+	struct gist gist;
+
+	if (!reads_as_constraint(text, span.n))
+		return;
+	gist_make(text, span.n, &gist);
+	if (!was_said(said, &gist))
+		find(ret, fault_of(text, span.n), 0, span);
+	gist_release(&gist);
 }
 
 static void check_summary(const struct user_words *words, const struct user_words_check *check,
@@ -353,16 +406,13 @@ static void check_summary(const struct user_words *words, const struct user_word
 	sayings_make(&said, words, check);
 	sentences_split(check->summary, check->summary_len, &s);
 	for (size_t i = 0; i < s.n; i++) {
-		const char *text = check->summary + s.list[i].at;
-		struct gist gist;
+		struct text_span span = {.at = s.list[i].at};
+		size_t end = s.list[i].at + s.list[i].n;
 
-		if (s.list[i].kind == SENTENCE_CODE || !reads_as_constraint(text, s.list[i].n))
-			continue;
-		gist_make(text, s.list[i].n, &gist);
-		if (!was_said(&said, &gist))
-			find(ret, fault_of(text, s.list[i].n), 0,
-			     (struct text_span){.at = s.list[i].at, .n = s.list[i].n});
-		gist_release(&gist);
+		for (; s.list[i].kind != SENTENCE_CODE && span.at < end; span.at += span.n + 1) {
+			span.n = unit_len(check->summary + span.at, end - span.at);
+			check_unit(&said, check->summary, span, ret);
+		}
 	}
 	sentences_release(&s);
 	sayings_release(&said);
