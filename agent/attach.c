@@ -31,6 +31,46 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 	return 0;
 }
 
+/* X2: what a model said of its decisions is no way round the check that its summary passes. */
+static void clean_sayings(struct agent *a, struct buf *text)
+{
+	struct user_words_check check = {.summary = buf_str(text), .summary_len = text->len};
+	struct user_words_findings found = {0};
+	struct buf clean = BUF_INIT;
+
+	user_words_check(&a->words, &check, &found);
+	user_words_clean(buf_str(text), text->len, &found, &clean);
+	user_words_findings_release(&found);
+	buf_release(text);
+	*text = clean;
+}
+
+/* R3, H21: what calls and results show does not hang on what a summary remembers. */
+static int add_facts(struct agent *a, const struct attach_input *in, struct message *head,
+		     struct err *err)
+{
+	AUTO_BUF struct buf facts = BUF_INIT;
+	AUTO_BUF struct buf sayings = BUF_INIT;
+	AUTO_BUF struct buf clean = BUF_INIT;
+	int64_t tokens = MIN(a->settings->knobs.facts, in->room / 2);
+	struct facts_spec spec = {
+		.task = a->settings->task,
+		.task_len = strlen(a->settings->task),
+		.tokens = tokens * 3 / 4,
+		.ledger = &a->ledger,
+	};
+
+	(void)err;
+	facts_take(&a->facts, &a->conversation);
+	facts_write(&a->facts, &spec, &facts);
+	spec.tokens = tokens - spec.tokens;
+	facts_write_sayings(&a->facts, &spec, &sayings);
+	clean_sayings(a, &sayings);
+	buf_add(&facts, sayings.data, sayings.len);
+	text_sanitize(&clean, facts.data, facts.len);
+	if (clean.len)
+		message_add_text(head, ORIGIN_ATTACHMENT, clean.data, clean.len);
+	return 0;
 /* H13: last in the table, so that what else comes back has its room. */
 static int add_files(struct agent *a, const struct attach_input *in, struct message *head,
 		     struct err *err)
@@ -51,6 +91,7 @@ static int add_files(struct agent *a, const struct attach_input *in, struct mess
 }
 
 static const struct attachment attachments[] = {
+	{"facts", true, add_facts},
 	{"earlier", true, memory_attach_earlier},
 	{"memory", true, memory_attach},
 	{"hooks", true, hooks_attach},

@@ -153,6 +153,7 @@ void agent_release(struct agent *a)
 	free(a->end_text);
 	offload_release(&a->offload);
 	record_release(&a->record);
+	facts_release(&a->facts);
 	ledger_release(&a->ledger);
 	prefix_release(&a->prefix);
 	view_release(&a->view);

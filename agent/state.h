@@ -17,6 +17,7 @@
 #include "agent/context/breaker.h"
 #include "agent/context/counts.h"
 #include "agent/context/budget.h"
+#include "agent/context/facts.h"
 #include "agent/context/offload.h"
 #include "agent/context/prefix.h"
 #include "agent/context/view.h"
@@ -85,6 +86,7 @@ struct agent {
 	size_t instructions_told; /* loads that the parent knows of */
 	struct repeats repeats;
 	struct record record;
+	struct facts facts; /* of the conversation: what a summary is not trusted with (R3) */
 	struct checkpoints checkpoints;
 	struct agent_hooks hooks;
 	struct buf body; /* of the present request */

@@ -94,6 +94,8 @@
 	KNOB(rehydrate_file, "rehydrate_file", TOKENS, 100, 1000000, 5000, "of each so much")      \
 	KNOB(rehydrate_total, "rehydrate_total", TOKENS, 0, 10000000, 50000,                       \
 	     "of all that comes back so much")                                                     \
+	KNOB(facts, "facts", TOKENS, 0, 100000, 1500,                                              \
+	     "of commands, failures, files and decisions put back by rule; 0: none")               \
 	KNOB(memory_soft, "memory_soft", TOKENS, 50, 100000, 500,                                  \
 	     "the working memory's size from which it is asked to be shorter")                     \
 	KNOB(memory_hard, "memory_hard", TOKENS, 100, 1000000, 2000,                               \

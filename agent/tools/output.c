@@ -150,7 +150,7 @@ static bool take_line(struct lines *l, const char **ret, size_t *ret_n)
 
 /* Only the start of a line is looked at: a minified file in the output is one line of a megabyte.
  */
-static bool looks_like_error(const char *line, size_t n)
+bool output_is_error_line(const char *line, size_t n)
 {
 	static const char *const words[] = {
 		"error",     "fail",	  "fatal",     "exception", "traceback", "panic",
@@ -180,7 +180,7 @@ static void add_errors(struct buf *out, const char *s, size_t n)
 	const char *line;
 	size_t len, found = 0;
 	while (take_line(&l, &line, &len)) {
-		if (!looks_like_error(line, len))
+		if (!output_is_error_line(line, len))
 			continue;
 		if (found++ == 0)
 			buf_adds(out, "[lines that look like errors:]\n");

@@ -21,6 +21,9 @@ void output_drop_prepared(struct tool_context *ctx); /* at the end: what was not
 void output_read(int fd, off_t from, off_t to, struct buf *out);
 off_t output_size(int fd);
 
+/* Does a line look like a part of an error message? */
+bool output_is_error_line(const char *line, size_t n);
+
 /* T5. Failed (exit_code != 0): up to 20 lines that look like errors, and the tail. Succeeded with
  * more than 100 lines: the first 5, the last 5 and the number of lines. Else head and tail (T4). A
  * text within the budget is appended as it is. */
