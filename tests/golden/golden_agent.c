@@ -1,0 +1,424 @@
+/*
+ * golden_agent.c - see golden_agent.h.
+ */
+#include "golden_agent.h"
+
+#include "../agent/agent_fixture.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "agent/ask.h"
+#include "agent/calls.h"
+#include "agent/compact.h"
+#include "agent/context/epoch.h"
+#include "agent/room.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static void must(int rc, const struct err *e)
+{
+	if (rc < 0)
+		fail_msg("%s", e->message);
+}
+
+/* ---- answers ---- */
+
+static void add_chunk(struct buf *out, const char *finish, const struct buf *delta)
+{
+	buf_addf(out,
+		 "data: "
+		 "{\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,"
+		 "\"delta\":{%s},\"finish_reason\":%s}]}\n\n",
+		 delta ? buf_str(delta) : "", finish);
+}
+
+static void add_text(struct buf *out, const char *text)
+{
+	AUTO_BUF struct buf delta = BUF_INIT;
+
+	buf_adds(&delta, "\"content\":");
+	json_write_cstr(&delta, text);
+	add_chunk(out, "null", &delta);
+}
+
+static void add_call(struct buf *out, size_t id, const struct golden_step *step)
+{
+	AUTO_BUF struct buf delta = BUF_INIT;
+
+	buf_addf(&delta,
+		 "\"tool_calls\":[{\"index\":0,\"id\":\"call_%zu\",\"type\":\"function\","
+		 "\"function\":{\"name\":\"%s\",\"arguments\":",
+		 id, step->tool);
+	json_write_cstr(&delta, step->arguments);
+	buf_adds(&delta, "}}]");
+	add_chunk(out, "null", &delta);
+}
+
+/* Counts are not told: the ledger rests on its own. */
+static void write_stream(struct golden_agent *ga, struct buf *out)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	bool call = false;
+
+	if (ga->request.purpose == CALL_COMPACT) {
+		summarise(ga->options.summariser, ga->golden, (int)ga->agent.conversation.round,
+			  &ga->random, &ga->lies, &text);
+		add_text(out, buf_str(&text));
+	} else if (ga->step) {
+		if (ga->step->say)
+			add_text(out, ga->step->say);
+		add_call(out, ga->at, ga->step);
+		call = true;
+	} else {
+		add_text(out, "Understood.");
+	}
+	add_chunk(out, call ? "\"tool_calls\"" : "\"stop\"", NULL);
+	buf_adds(out, "data: [DONE]\n\n");
+}
+
+/* ---- the transport ---- */
+
+static int64_t start(void *arg, const struct call_request *request,
+		     const struct call_events *events, void *user, struct err *err)
+{
+	struct golden_agent *ga = arg;
+
+	if (request->purpose == CALL_BACKGROUND)
+		return err_set(err, ERR_BUSY, "no background calls here");
+	assert_null(ga->events);
+	ga->events = events;
+	ga->user = user;
+	ga->request = *request;
+	return ++ga->req;
+}
+
+static void cancel(void *arg, int64_t req)
+{
+	struct golden_agent *ga = arg;
+
+	if (req == ga->req)
+		ga->events = NULL;
+}
+
+static int wait_answer(void *arg, int64_t deadline_ms, struct err *err)
+{
+	struct golden_agent *ga = arg;
+	const struct call_events *events = ga->events;
+	struct call_end end = {.outcome = "ok", .ttft_ms = 1, .message = ""};
+	AUTO_BUF struct buf stream = BUF_INIT;
+	size_t n;
+
+	if (!events)
+		return 0;
+	const char *body = events->body(ga->user, &n);
+	struct buf *copy = ga->request.purpose == CALL_COMPACT ? &ga->question : &ga->body;
+	buf_clear(copy);
+	buf_add(copy, body, n);
+	if (!ga->options.model)
+		write_stream(ga, &stream);
+	else if (ga->options.model(ga->options.arg, ga->request.purpose, body, n, &stream) < 0)
+		end = (struct call_end){.outcome = "failed",
+					.class = CALL_NETWORK,
+					.ttft_ms = -1,
+					.message = "the live model gave no answer"};
+	ga->events = NULL;
+	if (!strcmp(end.outcome, "ok"))
+		events->on_data(ga->user, stream.data, stream.len, err);
+	events->on_end(ga->user, &end);
+	return 0;
+}
+
+static void settle(void *arg, int64_t req, const struct transport_usage *usage)
+{
+}
+
+/* ---- the tools ---- */
+
+/* Tools have no argument of ours: the agent whose call runs. */
+static struct golden_agent *current;
+
+static int run_recorded(struct tool_context *ctx, const char *call_id, struct json_object *input,
+			struct tool_result *ret, struct err *err)
+{
+	const struct golden_step *step = current->step;
+
+	buf_add(&ret->text, step->result.data, step->result.len);
+	ret->exit_code = step->exit_code;
+	ret->is_error = step->exit_code > 0;
+	ret->has_effects = !strcmp(step->tool, "edit") || !strcmp(step->tool, "write");
+	ret->summary = step->exit_code < 0
+			       ? mem_printf("%s", step->tool)
+			       : mem_printf("shell: %s (exit %d, 1.0 s)",
+					    json_str(input, "command", ""), step->exit_code);
+	return 0;
+}
+
+static const struct tool *recorded_tools(size_t *ret_n)
+{
+	static struct tool copies[32];
+	const struct tool *table = tool_table(ret_n);
+
+	assert_true(*ret_n <= ARRAY_SIZE(copies));
+	for (size_t i = 0; i < *ret_n; i++) {
+		copies[i] = table[i];
+		copies[i].run = run_recorded;
+	}
+	return copies;
+}
+
+/* ---- life ---- */
+
+static char *start_members(const struct golden *g, const struct golden_options *o)
+{
+	struct buf out = BUF_INIT;
+
+	buf_addf(&out,
+		 "{\"model\":{\"window\":%lld,\"max_output\":4000},\"role\":{\"max_rounds\":1000},"
+		 "\"context\":%s,\"task\":",
+		 (long long)o->window, o->context ? o->context : "{}");
+	json_write_cstr(&out, g->task);
+	buf_adds(&out, ",\"instructions\":[");
+	if (g->instructions) {
+		buf_adds(&out, "{\"origin\":\"project\",\"path\":\"AGENTS.md\",\"text\":");
+		json_write_cstr(&out, g->instructions);
+		buf_addc(&out, '}');
+	}
+	buf_adds(&out, "]}");
+	return buf_take(&out);
+}
+
+/* A transcript is synced before each request: 100 lives on a disk are minutes, in memory seconds. */
+static char *memory_folder(void)
+{
+	char *path = mem_strdup("/dev/shm/baton-golden-XXXXXX");
+
+	if (mkdtemp(path))
+		return path;
+	free(path);
+	return fixture_folder();
+}
+
+static void make_settings(struct golden_agent *ga)
+{
+	AUTO_FREE char *members = start_members(ga->golden, &ga->options);
+	AUTO_FREE char *document =
+		fixture_start(ga->folder, ga->options.api ? ga->options.api : "openai", members);
+	struct err e = ERR_INIT;
+
+	must(agent_settings_parse(document, strlen(document), &ga->agent.settings, &e), &e);
+}
+
+struct golden_agent *golden_agent_new(const struct golden *golden,
+				      const struct golden_options *options)
+{
+	struct golden_agent *ga = mem_alloc(sizeof(*ga));
+	struct err e = ERR_INIT;
+	size_t n_tools;
+	const struct tool *tools = recorded_tools(&n_tools);
+	int pair[2];
+
+	*ga = (struct golden_agent){.golden = golden, .options = *options, .random = options->seed};
+	ga->folder = memory_folder();
+	make_settings(ga);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	close(pair[1]);
+	ga->agent.waiter = waiter_new(pair[0], pair[0], &e);
+	assert_non_null(ga->agent.waiter);
+	ga->agent.transport = (struct transport){start, cancel, wait_answer, settle, ga};
+	must(agent_make(&ga->agent, tools, n_tools, &e), &e);
+	ga->agent.toolbox.needs_nothing = true;
+	agent_add_user(&ga->agent, conversation_opening(ga->agent.settings));
+	return ga;
+}
+
+void golden_agent_free(struct golden_agent *ga)
+{
+	toolbox_release(&ga->agent.toolbox);
+	agent_release(&ga->agent);
+	waiter_free(ga->agent.waiter);
+	fixture_remove(ga->folder);
+	lies_release(&ga->lies);
+	buf_release(&ga->body);
+	buf_release(&ga->question);
+	free(ga);
+}
+
+/* ---- rounds ---- */
+
+static void say(struct golden_agent *ga, const char *words)
+{
+	struct message *m = message_new(MESSAGE_USER);
+
+	message_add_text(m, ORIGIN_USER, words, strlen(words));
+	agent_add_user(&ga->agent, m);
+}
+
+/* As round.c does it. */
+static void append_answer(struct golden_agent *ga, struct stream_answer *answer)
+{
+	struct agent *a = &ga->agent;
+	struct message *m;
+
+	conversation_next_round(&a->conversation);
+	m = conversation_append(&a->conversation, take_ptr(answer->message));
+	client_render_message(a->client, m);
+	ledger_answer(&a->ledger, m, &answer->usage);
+	transcript_message(a->transcript, m);
+}
+
+static void ask(struct golden_agent *ga, struct ask_result *r)
+{
+	struct err e = ERR_INIT;
+	int rc = ask_model(&ga->agent, r, &e);
+
+	must(rc, &e);
+	if (rc > 0)
+		fail_msg("%s: %s", ga->golden->name, ga->agent.outcome.reason);
+}
+
+static void play_round(struct golden_agent *ga, bool ladder)
+{
+	struct agent *a = &ga->agent;
+	struct ask_result r = {.ttft_ms = -1};
+	struct err e = ERR_INIT;
+	int64_t epoch = a->view.epoch;
+
+	if (ladder)
+		must(room_make(a, &e), &e);
+	ga->compactions += a->view.epoch != epoch;
+	ask(ga, &r);
+	append_answer(ga, &r.answer);
+	stream_answer_release(&r.answer);
+	current = ga;
+	must(calls_run(a, conversation_last(&a->conversation), false, &e), &e);
+}
+
+void golden_agent_play(struct golden_agent *ga, int round, bool ladder)
+{
+	const struct golden *g = ga->golden;
+
+	while (ga->at < g->n_steps &&
+	       (ga->agent.conversation.round < round || g->steps[ga->at].user)) {
+		ga->step = &g->steps[ga->at];
+		if (ga->step->user)
+			say(ga, ga->step->user);
+		else
+			play_round(ga, ladder);
+		ga->at++;
+	}
+	ga->step = NULL;
+}
+
+/* ---- mutants ---- */
+
+static bool is_words(const struct block *b)
+{
+	return b->origin == ORIGIN_NUDGE && strstr(b->text, "<user-words-");
+}
+
+static bool is_facts(const struct block *b)
+{
+	return b->origin == ORIGIN_ATTACHMENT && strstr(b->text, "On record from the calls");
+}
+
+static void add_mutated(struct golden_agent *ga, struct message *copy, const struct block *b)
+{
+	enum golden_mutant mutant = ga->options.mutant;
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if ((mutant == MUTANT_NO_WORDS && is_words(b)) ||
+	    (mutant == MUTANT_NO_FACTS && is_facts(b)))
+		return;
+	buf_add(&text, b->text, b->text_len);
+	if (mutant == MUTANT_CUT_WORDS && is_words(b))
+		buf_truncate(&text, text_floor(b->text, b->text_len, b->text_len * 2 / 3));
+	for (size_t i = 0;
+	     mutant == MUTANT_NO_CHECK && b->origin == ORIGIN_SUMMARY && i < ga->lies.n; i++)
+		buf_addf(&text, "\n%s", ga->lies.list[i]);
+	message_add_text(copy, b->origin, text.data, text.len);
+}
+
+static void mutate_message(struct golden_agent *ga, size_t at)
+{
+	const struct message *m = ga->agent.view.list[at];
+	struct message *copy = message_new(MESSAGE_USER);
+
+	for (size_t i = 0; i < m->n_blocks; i++)
+		add_mutated(ga, copy, &m->blocks[i]);
+	copy->estimate = m->estimate;
+	copy->round = m->round;
+	epoch_put(&ga->agent.view, &ga->agent.conversation, at, copy);
+}
+
+/* Replaces what a compaction has put in, behind the back of the agent's own proof. */
+static void mutate(struct golden_agent *ga)
+{
+	struct agent *a = &ga->agent;
+
+	for (size_t at = 0; at < a->view.n; at++) {
+		const struct message *m = a->view.list[at];
+		bool ours = false;
+
+		for (size_t i = 0; i < m->n_blocks; i++)
+			ours |= is_words(&m->blocks[i]) || is_facts(&m->blocks[i]) ||
+				m->blocks[i].origin == ORIGIN_SUMMARY;
+		if (ours && m->role == MESSAGE_USER)
+			mutate_message(ga, at);
+	}
+	a->proved_epoch = a->view.epoch;
+	a->validator = (struct validator){.n = 0};
+}
+
+void golden_agent_compact(struct golden_agent *ga)
+{
+	struct compact_request request = {.trigger = COMPACT_THRESHOLD};
+	struct err e = ERR_INIT, why = ERR_INIT;
+	int64_t epoch = ga->agent.view.epoch;
+	int rc = compact_now(&ga->agent, &request, &why, &e);
+
+	must(rc, &e);
+	if (rc > 0 || ga->agent.view.epoch == epoch)
+		fail_msg("%s: no compaction at round %lld (%s)", ga->golden->name,
+			 (long long)ga->agent.conversation.round, why.message);
+	ga->compactions++;
+	if (ga->options.mutant)
+		mutate(ga);
+}
+
+int64_t golden_agent_rung(struct golden_agent *ga, const struct rung *rung)
+{
+	struct agent *a = &ga->agent;
+	struct rung_input in = {
+		.view = &a->view,
+		.conversation = &a->conversation,
+		.model = a->settings->model,
+		.knobs = &a->settings->knobs,
+		.rounds_left = 100,
+		.ledger = &a->ledger,
+		.budget = &a->budget,
+		.offload = &a->offload,
+	};
+	int64_t freed = 0;
+	struct err e = ERR_INIT;
+
+	view_sync(&a->view, &a->conversation);
+	must(rung->run(&in, &freed, &e), &e);
+	a->validator = (struct validator){.n = 0};
+	return freed;
+}
+
+void golden_agent_request(struct golden_agent *ga, const char *words, struct buf *answer)
+{
+	struct ask_result r = {.ttft_ms = -1};
+
+	if (words)
+		say(ga, words);
+	ga->step = NULL;
+	ask(ga, &r);
+	for (size_t i = 0; answer && i < r.answer.message->n_blocks; i++)
+		if (r.answer.message->blocks[i].kind == BLOCK_TEXT)
+			buf_adds(answer, r.answer.message->blocks[i].text);
+	stream_answer_release(&r.answer);
+}

@@ -1,0 +1,74 @@
+/*
+ * golden_agent.h - an agent that lives through a golden conversation.
+ *
+ * It is the product's agent: its loop's parts, its rungs, its compaction, its checks. Only the two ends are
+ * ours: model calls go to a transport that answers from the conversation (and a summariser where a summary
+ * is asked for), and tools are rows of a table that give the recorded result.
+ */
+#ifndef TEST_GOLDEN_AGENT_H
+#define TEST_GOLDEN_AGENT_H
+
+#include "summarisers.h"
+
+#include "agent/context/rungs.h"
+#include "agent/state.h"
+
+/* Answers a model call instead of the script: appends the bytes of a stream of the openai API. -1: the call failed. */
+typedef int (*golden_model)(void *arg, enum call_purpose purpose, const char *body, size_t n,
+			    struct buf *stream);
+
+/* What is broken on purpose behind a compaction, to show that the test notices. */
+enum golden_mutant {
+	MUTANT_NONE,
+	MUTANT_NO_WORDS,  /* the block of the user's words is gone */
+	MUTANT_CUT_WORDS, /* its last third is gone */
+	MUTANT_NO_FACTS,  /* what is put back by rule is gone */
+	MUTANT_NO_CHECK,  /* rules that the summary made up stay in it */
+	MUTANTS,
+};
+
+struct golden_options {
+	enum golden_mutant mutant;
+	enum summariser summariser;
+	uint64_t seed;
+	int64_t window;
+	golden_model model;  /* NULL: the script answers */
+	const char *api;     /* NULL: openai */
+	const char *context; /* members of the start document's `context`, JSON text; NULL: none */
+	void *arg;
+};
+
+struct golden_agent {
+	struct agent agent;
+	const struct golden *golden;
+	struct golden_options options;
+	char *folder;
+	size_t at; /* the next step */
+	const struct golden_step *step;
+	uint64_t random;
+	struct lies lies;
+	int compactions;
+	struct buf body;     /* of the newest request for the agent itself */
+	struct buf question; /* of the newest compaction request */
+	/* The open call. */
+	const struct call_events *events;
+	void *user;
+	struct call_request request;
+	int64_t req;
+};
+
+/* The tests fail here if the product refuses anything. */
+struct golden_agent *golden_agent_new(const struct golden *golden,
+				      const struct golden_options *options);
+void golden_agent_free(struct golden_agent *ga);
+/* Goes on until `round` is over; with `ladder` room is made before each request, as the agent does it. */
+void golden_agent_play(struct golden_agent *ga, int round, bool ladder);
+/* A compaction now. */
+void golden_agent_compact(struct golden_agent *ga);
+/* One rung of the ladder on its own; returns the tokens that it freed. */
+int64_t golden_agent_rung(struct golden_agent *ga, const struct rung *rung);
+/* Makes the next request without playing its answer: ga->body. With a live model the answer's text is
+ * appended to `answer` (NULL: not wanted). `ask`: words of the user before it; NULL: none. */
+void golden_agent_request(struct golden_agent *ga, const char *ask, struct buf *answer);
+
+#endif
