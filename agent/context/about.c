@@ -114,10 +114,10 @@ char *about_target(const struct block *call)
 /* ---- commands ---- */
 
 static const char *const lookers[] = {
-	"cat", "cd",   "cut",	   "date", "df",    "diff",   "dirname", "du",	 "echo",
-	"env", "file", "fgrep",	   "grep", "head",  "id",     "jq",	 "ls",	 "nl",
-	"pwd", "rg",   "realpath", "sort", "stat",  "tail",   "test",	 "tree", "true",
-	"tr",  "uniq", "uname",	   "wc",   "which", "whoami",
+	"cat",	  "cd",	  "cut",   "date", "df",       "diff", "dirname", "du",	    "echo",
+	"env",	  "file", "fgrep", "grep", "head",     "id",   "jq",	  "ls",	    "nl",
+	"printf", "seq",  "pwd",   "rg",   "realpath", "sort", "stat",	  "tail",   "test",
+	"tree",	  "true", "tr",	   "uniq", "uname",    "wc",   "which",	  "whoami",
 };
 static const char *const git_lookers[] = {"status", "log",	"diff",	    "show",
 					  "blame",  "ls-files", "rev-parse"};

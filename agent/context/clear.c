@@ -7,6 +7,7 @@
  */
 #include "agent/context/clear.h"
 
+#include "agent/context/facts.h"
 #include "base/memory.h"
 
 #define SMALL 60 /* tokens: a result of this size gains nothing */
@@ -14,7 +15,7 @@
 /* A result that can be cleared, with its images. */
 static bool is_clearable(const struct rung_input *in, const struct block *b)
 {
-	return about_placeholder(b, in->knobs) != NULL;
+	return about_placeholder(b, in->knobs) != NULL && !about_is_cleared(b);
 }
 
 /* What goes with a result that is cleared: it and the images behind it. */
@@ -65,6 +66,21 @@ static struct plan make_plan(const struct rung_input *in, size_t keep)
 	return plan;
 }
 
+/* Of a failed command the reason stays: a test that fails now may fail otherwise when it is run again, and
+ * what is to be mended is known by these lines. */
+static void add_cleared(struct message *copy, const struct block *b, const char *line)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	AUTO_FREE char *lines = NULL;
+
+	buf_adds(&text, line);
+	if (b->is_error && about_kind(b->name) == ABOUT_RUN) {
+		lines = facts_failure_lines(b->text, b->text_len);
+		buf_addf(&text, "\nIt failed:\n%s", lines);
+	}
+	message_add_result(copy, b->id, b->name, text.data, text.len, b->is_error);
+}
+
 /* A copy of the message in which results that are not among the newest are a line; NULL if all stay. */
 static struct message *cleared(const struct rung_input *in, const struct message *m, size_t *keep)
 {
@@ -85,7 +101,7 @@ static struct message *cleared(const struct rung_input *in, const struct message
 		}
 		const char *line = about_placeholder(b, in->knobs);
 
-		message_add_result(copy, b->id, b->name, line, strlen(line), b->is_error);
+		add_cleared(copy, b, line);
 		k += images; /* the pictures of a result go with it */
 		changed++;
 	}

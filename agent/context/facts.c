@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/context/about.h"
 #include "agent/context/sentences.h"
 #include "agent/tools/output.h"
 #include "base/json.h"
@@ -80,60 +81,6 @@ static void take_file(struct facts *facts, const char *path, bool changed, int64
 
 /* ---- commands ---- */
 
-static bool is_word_in(const char *s, size_t n, const char *const *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strlen(list[i]) == n && !memcmp(list[i], s, n))
-			return true;
-	return false;
-}
-
-/* The first word of a part of a command line; `git log` is two. */
-static bool part_looks(const char *s)
-{
-	static const char *const looks[] = {"cat", "cd",   "echo", "export", "fd",  "file",  "find",
-					    "git", "grep", "head", "less",   "ls",  "nm",    "od",
-					    "pwd", "seq",  "date", "printf", "env", "uname", "rg",
-					    "sed", "stat", "tail", "tree",   "wc",  "which", "xxd",
-					    "awk", "diff", "cut",  "sort",   "true"};
-	static const char *const git[] = {"blame",    "branch",	   "diff", "log",
-					  "ls-files", "rev-parse", "show", "status"};
-	size_t n;
-
-	s += strspn(s, " \t\n(");
-	n = strcspn(s, " \t\n;|&)");
-	if (!is_word_in(s, n, looks, ARRAY_SIZE(looks)))
-		return n == 0;
-	if (n == 3 && !memcmp(s, "git", n)) {
-		s += n + strspn(s + n, " ");
-		return is_word_in(s, strcspn(s, " \t\n;|&)"), git, ARRAY_SIZE(git));
-	}
-	if (n == 3 && !memcmp(s, "sed", n))
-		return !strstr(s, " -i");
-	return true;
-}
-
-/* Parts behind && || ; and a line's end count; what stands behind a pipe only reads. A redirection writes. */
-static bool only_looks(const char *command)
-{
-	if (strchr(command, '>'))
-		return false;
-	for (const char *s = command; s; s += strspn(s, "&;|\n ")) {
-		if (!part_looks(s))
-			return false;
-		do {
-			s = strpbrk(s, "&;|\n");
-			if (s && *s == '|' && s[1] != '|')
-				s++;
-			else
-				break;
-		} while (s);
-		if (!s)
-			break;
-	}
-	return true;
-}
-
 static void add_line(struct buf *out, const char *line, size_t n)
 {
 	size_t keep = text_floor(line, n, MIN(n, (size_t)LINE_BYTES));
@@ -161,7 +108,7 @@ static const char *tail_start(const char *s, size_t n, int lines)
 }
 
 /* The first lines that look like errors, and the last lines whatever they are. */
-static char *failure_lines(const char *s, size_t n)
+char *facts_failure_lines(const char *s, size_t n)
 {
 	struct buf out = BUF_INIT;
 	int errors = 0;
@@ -224,16 +171,16 @@ static void take_command(struct facts *facts, const char *command, const struct 
 	} else if (result->is_error) {
 		return;
 	}
-	if (only_looks(command))
+	if (about_only_looks(command))
 		return;
 	struct fact_command *c = find_command(facts, command);
 	c->exit_code = exit_code;
 	c->times++;
 	c->round = round;
 	free(c->failure);
-	c->failure = exit_code
-			     ? failure_lines(text, result->text_len - (size_t)(text - result->text))
-			     : NULL;
+	c->failure = exit_code ? facts_failure_lines(text, result->text_len -
+								   (size_t)(text - result->text))
+			       : NULL;
 }
 
 /* ---- calls with their results ---- */

@@ -58,6 +58,10 @@ void facts_release(struct facts *facts); /* also of a zeroed struct */
 /* Looks at what was appended since the last time. */
 void facts_take(struct facts *facts, const struct conversation *conversation);
 
+/* What of a failed command's output says why, indented lines: some that look like errors, and the last ones.
+ * Caller frees. */
+char *facts_failure_lines(const char *output, size_t n);
+
 struct facts_spec {
 	const char *task; /* its words say what matters; NULL: none */
 	size_t task_len;

@@ -106,7 +106,7 @@ static void r3_commands_that_only_look_are_left_out(void **state)
 {
 	shell("grep -rn foo src", "exit code 1\n");
 	shell("cd src && git log --oneline | head -5; ls", "abc\n");
-	shell("sed -n '1,5p' a.c | sort", "abc\n");
+	shell("cat a.c | sort", "abc\n");
 	assert_string_equal(written(2000), "");
 	shell("git log | tee log.txt > copy.txt", "");
 	shell("sed -i s/a/b/ a.c", "");

@@ -340,23 +340,24 @@ static void add_mutated(struct golden_agent *ga, struct message *copy, const str
 	message_add_text(copy, b->origin, text.data, text.len);
 }
 
-static void mutate_message(struct golden_agent *ga, size_t at)
+static struct message *mutated(struct golden_agent *ga, const struct message *m)
 {
-	const struct message *m = ga->agent.view.list[at];
 	struct message *copy = message_new(MESSAGE_USER);
 
 	for (size_t i = 0; i < m->n_blocks; i++)
 		add_mutated(ga, copy, &m->blocks[i]);
-	copy->estimate = m->estimate;
 	copy->round = m->round;
-	epoch_put(&ga->agent.view, &ga->agent.conversation, at, copy);
+	return copy;
 }
 
 /* Replaces what a compaction has put in, behind the back of the agent's own proof. */
 static void mutate(struct golden_agent *ga)
 {
 	struct agent *a = &ga->agent;
+	struct epoch_edit edit;
+	struct epoch_done done;
 
+	epoch_begin(&edit, "mutant", &a->view, &a->ledger, &a->conversation, false);
 	for (size_t at = 0; at < a->view.n; at++) {
 		const struct message *m = a->view.list[at];
 		bool ours = false;
@@ -365,8 +366,9 @@ static void mutate(struct golden_agent *ga)
 			ours |= is_words(&m->blocks[i]) || is_facts(&m->blocks[i]) ||
 				m->blocks[i].origin == ORIGIN_SUMMARY;
 		if (ours && m->role == MESSAGE_USER)
-			mutate_message(ga, at);
+			epoch_change(&edit, at, at + 1, mutated(ga, m));
 	}
+	epoch_apply(&edit, &done);
 	a->proved_epoch = a->view.epoch;
 	a->validator = (struct validator){.n = 0};
 }
@@ -387,6 +389,15 @@ void golden_agent_compact(struct golden_agent *ga)
 		mutate(ga);
 }
 
+/* A window that is nearly full, so that every rung has a reason. */
+static void fill_window(struct agent *a)
+{
+	struct err e = ERR_INIT;
+
+	a->settings->model->window = ledger_used(&a->ledger) * 100 / 92 + 4000;
+	must(agent_set_budget(a, &e), &e);
+}
+
 int64_t golden_agent_rung(struct golden_agent *ga, const struct rung *rung)
 {
 	struct agent *a = &ga->agent;
@@ -404,6 +415,7 @@ int64_t golden_agent_rung(struct golden_agent *ga, const struct rung *rung)
 	struct err e = ERR_INIT;
 
 	view_sync(&a->view, &a->conversation);
+	fill_window(a);
 	must(rung->run(&in, &freed, &e), &e);
 	a->validator = (struct validator){.n = 0};
 	return freed;
