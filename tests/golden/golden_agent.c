@@ -56,26 +56,80 @@ static void add_call(struct buf *out, size_t id, const struct golden_step *step)
 	add_chunk(out, "null", &delta);
 }
 
+/* ---- the same as events of the other API ---- */
+
+static void add_block(struct buf *out, size_t index, const char *start, const char *type,
+		      const char *member, const char *value)
+{
+	buf_addf(
+		out,
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":%zu,"
+		"\"content_block\":%s}\n\nevent: content_block_delta\ndata: "
+		"{\"type\":\"content_block_delta\",\"index\":%zu,\"delta\":{\"type\":\"%s\",\"%"
+		"s\":",
+		index, start, index, type, member);
+	json_write_cstr(out, value);
+	buf_addf(out,
+		 "}}\n\nevent: content_block_stop\ndata: "
+		 "{\"type\":\"content_block_stop\",\"index\":%zu}\n\n",
+		 index);
+}
+
+static void write_events(const char *text, const struct golden_step *call, size_t id,
+			 struct buf *out)
+{
+	buf_adds(
+		out,
+		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\","
+		"\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],"
+		"\"stop_reason\":null}}\n\n");
+	if (text)
+		add_block(out, 0, "{\"type\":\"text\",\"text\":\"\"}", "text_delta", "text", text);
+	if (call) {
+		AUTO_FREE char *start = mem_printf(
+			"{\"type\":\"tool_use\",\"id\":\"call_%zu\",\"name\":\"%s\",\"input\":{}}",
+			id, call->tool);
+
+		add_block(out, text ? 1 : 0, start, "input_json_delta", "partial_json",
+			  call->arguments);
+	}
+	buf_addf(out,
+		 "event: message_delta\ndata: "
+		 "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"
+		 "\"%s\"}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		 call ? "tool_use" : "end_turn");
+}
+
+static void write_chunks(const char *text, const struct golden_step *call, size_t id,
+			 struct buf *out)
+{
+	if (text)
+		add_text(out, text);
+	if (call)
+		add_call(out, id, call);
+	add_chunk(out, call ? "\"tool_calls\"" : "\"stop\"", NULL);
+	buf_adds(out, "data: [DONE]\n\n");
+}
+
 /* Counts are not told: the ledger rests on its own. */
 static void write_stream(struct golden_agent *ga, struct buf *out)
 {
-	AUTO_BUF struct buf text = BUF_INIT;
-	bool call = false;
+	AUTO_BUF struct buf summary = BUF_INIT;
+	const struct golden_step *call = NULL;
+	const char *text = "Understood.";
 
 	if (ga->request.purpose == CALL_COMPACT) {
 		summarise(ga->options.summariser, ga->golden, (int)ga->agent.conversation.round,
-			  &ga->random, &ga->lies, &text);
-		add_text(out, buf_str(&text));
+			  &ga->random, &ga->lies, &summary);
+		text = buf_str(&summary);
 	} else if (ga->step) {
-		if (ga->step->say)
-			add_text(out, ga->step->say);
-		add_call(out, ga->at, ga->step);
-		call = true;
-	} else {
-		add_text(out, "Understood.");
+		call = ga->step;
+		text = call->say;
 	}
-	add_chunk(out, call ? "\"tool_calls\"" : "\"stop\"", NULL);
-	buf_adds(out, "data: [DONE]\n\n");
+	if (ga->agent.settings->model->api == MODEL_API_ANTHROPIC)
+		write_events(text, call, ga->at, out);
+	else
+		write_chunks(text, call, ga->at, out);
 }
 
 /* ---- the transport ---- */
@@ -116,7 +170,7 @@ static int wait_answer(void *arg, int64_t deadline_ms, struct err *err)
 	struct buf *copy = ga->request.purpose == CALL_COMPACT ? &ga->question : &ga->body;
 	buf_clear(copy);
 	buf_add(copy, body, n);
-	if (!ga->options.model)
+	if (!ga->options.model || (ga->step && ga->request.purpose == CALL_MAIN))
 		write_stream(ga, &stream);
 	else if (ga->options.model(ga->options.arg, ga->request.purpose, body, n, &stream) < 0)
 		end = (struct call_end){.outcome = "failed",
@@ -203,11 +257,15 @@ static char *memory_folder(void)
 static void make_settings(struct golden_agent *ga)
 {
 	AUTO_FREE char *members = start_members(ga->golden, &ga->options);
-	AUTO_FREE char *document =
-		fixture_start(ga->folder, ga->options.api ? ga->options.api : "openai", members);
+	AUTO_FREE char *document = fixture_start(ga->folder, "openai", members);
 	struct err e = ERR_INIT;
 
 	must(agent_settings_parse(document, strlen(document), &ga->agent.settings, &e), &e);
+	if (!ga->options.model_row)
+		return;
+	model_free(ga->agent.settings->model);
+	ga->agent.settings->model = ga->options.model_row;
+	ga->agent.settings->model->window = ga->options.window;
 }
 
 struct golden_agent *golden_agent_new(const struct golden *golden,

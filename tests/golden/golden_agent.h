@@ -13,7 +13,7 @@
 #include "agent/context/rungs.h"
 #include "agent/state.h"
 
-/* Answers a model call instead of the script: appends the bytes of a stream of the openai API. -1: the call failed. */
+/* Answers a call that a real model is wanted for: appends the bytes of a stream of the model's API. -1: it failed. */
 typedef int (*golden_model)(void *arg, enum call_purpose purpose, const char *body, size_t n,
 			    struct buf *stream);
 
@@ -32,8 +32,9 @@ struct golden_options {
 	enum summariser summariser;
 	uint64_t seed;
 	int64_t window;
-	golden_model model;  /* NULL: the script answers */
-	const char *api;     /* NULL: openai */
+	golden_model model; /* writes summaries and the answer at the end; NULL: the script does */
+	struct model
+		*model_row;  /* of that model: taken over; NULL: one for tests, of the openai API */
 	const char *context; /* members of the start document's `context`, JSON text; NULL: none */
 	void *arg;
 };
