@@ -31,6 +31,25 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 	return 0;
 }
 
+/* H13: last in the table, so that what else comes back has its room. */
+static int add_files(struct agent *a, const struct attach_input *in, struct message *head,
+		     struct err *err)
+{
+	struct rehydrate files = {
+		.files = a->toolbox.context,
+		.view = &a->view,
+		.from = in->from,
+		.tail = in->tail,
+		.ledger = &a->ledger,
+		.knobs = &a->settings->knobs,
+		.summary = in->summary,
+		.summary_len = in->summary_len,
+		.room = in->room,
+	};
+
+	return files.files ? rehydrate_files(&files, head, err) : 0;
+}
+
 /* X2: what a model said of its decisions is no way round the check that its summary passes. */
 static void clean_sayings(struct agent *a, struct buf *text)
 {
@@ -71,32 +90,12 @@ static int add_facts(struct agent *a, const struct attach_input *in, struct mess
 	if (clean.len)
 		message_add_text(head, ORIGIN_ATTACHMENT, clean.data, clean.len);
 	return 0;
-/* H13: last in the table, so that what else comes back has its room. */
-static int add_files(struct agent *a, const struct attach_input *in, struct message *head,
-		     struct err *err)
-{
-	struct rehydrate files = {
-		.files = a->toolbox.context,
-		.view = &a->view,
-		.from = in->from,
-		.tail = in->tail,
-		.ledger = &a->ledger,
-		.knobs = &a->settings->knobs,
-		.summary = in->summary,
-		.summary_len = in->summary_len,
-		.room = in->room,
-	};
-
-	return files.files ? rehydrate_files(&files, head, err) : 0;
 }
 
 static const struct attachment attachments[] = {
-	{"facts", true, add_facts},
-	{"earlier", true, memory_attach_earlier},
-	{"memory", true, memory_attach},
-	{"hooks", true, hooks_attach},
-	{"jobs", false, add_jobs},
-	{"recall", true, memory_attach_recall},
+	{"facts", true, add_facts},	 {"earlier", true, memory_attach_earlier},
+	{"memory", true, memory_attach}, {"hooks", true, hooks_attach},
+	{"jobs", false, add_jobs},	 {"recall", true, memory_attach_recall},
 	{"files", false, add_files},
 };
 
