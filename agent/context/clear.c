@@ -66,18 +66,13 @@ static struct plan make_plan(const struct rung_input *in, size_t keep)
 	return plan;
 }
 
-/* Of a failed command the reason stays: a test that fails now may fail otherwise when it is run again, and
- * what is to be mended is known by these lines. */
+/* Of a failed command the reason stays. */
 static void add_cleared(struct message *copy, const struct block *b, const char *line)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
-	AUTO_FREE char *lines = NULL;
 
 	buf_adds(&text, line);
-	if (b->is_error && about_kind(b->name) == ABOUT_RUN) {
-		lines = facts_failure_lines(b->text, b->text_len);
-		buf_addf(&text, "\nIt failed:\n%s", lines);
-	}
+	facts_add_failure(b, &text);
 	message_add_result(copy, b->id, b->name, text.data, text.len, b->is_error);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "agent/context/about.h"
+#include "agent/context/facts.h"
 #include "agent/tools/tool.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -89,6 +90,8 @@ static bool fade(const struct rung_input *in, const struct block *b, int64_t rou
 		write_line(b, round, out);
 	else
 		write_digest(b, round, out);
+	if (age > DECAY_DIGEST)
+		facts_add_failure(b, out);
 	return out->len < b->text_len;
 }
 

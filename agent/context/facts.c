@@ -108,7 +108,7 @@ static const char *tail_start(const char *s, size_t n, int lines)
 }
 
 /* The first lines that look like errors, and the last lines whatever they are. */
-char *facts_failure_lines(const char *s, size_t n)
+static char *failure_lines(const char *s, size_t n)
 {
 	struct buf out = BUF_INIT;
 	int errors = 0;
@@ -126,6 +126,19 @@ char *facts_failure_lines(const char *s, size_t n)
 			add_line(&out, line, (size_t)(stop - line));
 	}
 	return buf_take(&out);
+}
+
+void facts_add_failure(const struct block *result, struct buf *out)
+{
+	static const char mark[] = "\nIt failed:\n";
+	AUTO_FREE char *lines = NULL;
+	const char *said = strstr(result->text, mark);
+
+	if (!result->is_error || about_kind(result->name) != ABOUT_RUN)
+		return;
+	if (!said)
+		lines = failure_lines(result->text, result->text_len);
+	buf_addf(out, "%s%s", mark, said ? said + strlen(mark) : lines);
 }
 
 static void drop_oldest_command(struct facts *facts)
@@ -178,9 +191,9 @@ static void take_command(struct facts *facts, const char *command, const struct 
 	c->times++;
 	c->round = round;
 	free(c->failure);
-	c->failure = exit_code ? facts_failure_lines(text, result->text_len -
-								   (size_t)(text - result->text))
-			       : NULL;
+	c->failure = exit_code
+			     ? failure_lines(text, result->text_len - (size_t)(text - result->text))
+			     : NULL;
 }
 
 /* ---- calls with their results ---- */

@@ -58,9 +58,10 @@ void facts_release(struct facts *facts); /* also of a zeroed struct */
 /* Looks at what was appended since the last time. */
 void facts_take(struct facts *facts, const struct conversation *conversation);
 
-/* What of a failed command's output says why, indented lines: some that look like errors, and the last ones.
- * Caller frees. */
-char *facts_failure_lines(const char *output, size_t n);
+/* Of a failed command's result: appends why it failed, some lines that look like errors and the last ones. For
+ * rungs that put a line in the place of a result: a test that fails now may fail otherwise when it is run again,
+ * and what is to be mended is known by these lines. Of a result that was shortened so before, the same lines. */
+void facts_add_failure(const struct block *result, struct buf *out);
 
 struct facts_spec {
 	const char *task; /* its words say what matters; NULL: none */
