@@ -83,7 +83,8 @@ static void note_repetition(struct agent *a, struct batch *b, const struct arriv
 				  call->name, times);
 	else if (times >= REPEAT_TELL)
 		buf_addf(&b->notes, "%s" NUDGE_REPEAT, b->notes.len ? "\n" : "", call->name, times);
-	a->natural_break |= times >= REPEAT_TELL;
+	if (times >= REPEAT_TELL)
+		breaks_repeated(a);
 }
 
 /* The parent counts by these events (X5): what it saw stands beside what the report claims. */
@@ -171,6 +172,7 @@ static void open_and_run(struct agent *a, struct batch *b, struct arrival *arriv
 		take_failure(a, b, OUTCOME_LOST, &e);
 	} else {
 		note_repetition(a, b, arrival);
+		breaks_after_call(a, arrival, input);
 		ran = true;
 	}
 	waiter_resume(a->waiter);

@@ -14,7 +14,6 @@
 
 #include "agent/compact.h"
 #include "agent/context/pace.h"
-#include "agent/context/progress.h"
 #include "agent/context/rungs.h"
 #include "agent/events.h"
 #include "agent/memory_show.h"
@@ -137,7 +136,7 @@ static int compact_with_focus(struct agent *a, enum compact_trigger trigger, str
 	int rc;
 
 	if (trigger == COMPACT_BREAK) {
-		progress_focus(&a->view, &focus);
+		breaks_focus(a, &focus);
 		request.focus = focus.len ? buf_str(&focus) : NULL;
 	}
 	rc = compact_now(a, &request, &why, err);
@@ -146,24 +145,17 @@ static int compact_with_focus(struct agent *a, enum compact_trigger trigger, str
 	return rc < 0 ? -1 : 0;
 }
 
-static bool take_break(struct agent *a)
-{
-	bool is = a->natural_break;
-
-	a->natural_break = false;
-	return is;
-}
-
 /* Which reason to compact there is now; false: none. */
 static bool choose_trigger(struct agent *a, enum compact_trigger *ret)
 {
 	int64_t used = ledger_used(&a->ledger), cheap = room_threshold(a);
-	bool at_break = take_break(a);
+	bool at_break;
 
 	/* The notes are nearly there, and then it needs no call. */
 	if (session_notes_pending(a) && used < a->budget.closing &&
 	    a->conversation.round - a->notes.call_round <= 2)
 		return false;
+	at_break = breaks_take(a);
 	if (used > (a->compact_hold ? cheap : a->budget.compact)) {
 		*ret = COMPACT_THRESHOLD;
 		return true;

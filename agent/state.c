@@ -131,6 +131,7 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 		return -1;
 	a->view.record = a->transcript;
 	session_notes_init(a);
+	breaks_init(a);
 	transcript_follow(a->transcript, a->words.writer);
 	transcript_start(a->transcript, s);
 	if (a->toolbox.unknown.len)
@@ -146,6 +147,7 @@ void agent_release(struct agent *a)
 	transcript_close(a->transcript);
 	user_words_release(&a->words);
 	memory_release(&a->memory);
+	breaks_release(&a->breaks);
 	hooks_release_texts(&a->hooks);
 	instructions_release(&a->instructions);
 	client_free(a->client);

@@ -12,6 +12,7 @@
 #ifndef BATON_AGENT_STATE_H
 #define BATON_AGENT_STATE_H
 
+#include "agent/breaks.h"
 #include "agent/checkpoint.h"
 #include "agent/compact_return.h"
 #include "agent/context/breaker.h"
@@ -85,6 +86,7 @@ struct agent {
 	struct instructions instructions;
 	size_t instructions_told; /* loads that the parent knows of */
 	struct repeats repeats;
+	struct breaks breaks; /* natural ones (H22) */
 	struct record record;
 	struct facts facts; /* of the conversation: what a summary is not trusted with (R3) */
 	struct checkpoints checkpoints;
@@ -107,7 +109,6 @@ struct agent {
 	int64_t early_rest;    /* round until which the prices are not asked again */
 	size_t n_compactions;  /* of this process: the files of compact_review.h */
 	bool compact_hold;     /* after an undo: only a full window compacts */
-	bool natural_break;    /* a task was ended, or calls repeat (H22) */
 	int64_t proved_epoch;  /* of the view: the user's constraints were found in its request */
 	int overflows;	       /* requests in a row that the server found too long */
 	bool tried_500;	       /* room was made because of server errors; until an answer comes */

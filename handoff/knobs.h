@@ -86,6 +86,12 @@
 	     "for so many milliseconds, then it goes on by itself")                                \
 	KNOB(proactive_pct, "proactive_pct", PERCENT, 0, 100, 0,                                   \
 	     "compact at the next natural break above this share; 0: never")                       \
+	KNOB(break_task, "break_task", FLAG, 0, 1, 1, "an item of the plan that is done is one")   \
+	KNOB(break_commit, "break_commit", FLAG, 0, 1, 1, "a commit by the agent's shell is one")  \
+	KNOB(break_pass, "break_pass", FLAG, 0, 1, 1,                                              \
+	     "a command that passes and failed before is one")                                     \
+	KNOB(break_repeat, "break_repeat", FLAG, 0, 1, 1,                                          \
+	     "calls that repeat with the same result are one")                                     \
 	KNOB(reminder_pct, "reminder_pct", PERCENT, 0, 100, 40,                                    \
 	     "an event says that this share is used; 0: never")                                    \
 	/* What comes back (H13, H18). */                                                          \
