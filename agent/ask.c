@@ -235,6 +235,15 @@ static enum verdict judge_failure(struct agent *a, const struct attempt_outcome 
 	/* H9: we thought that it fits, and the server knows better. */
 	if (main && o->end.class == CALL_OVERFLOW && make_room_after_overflow(a, o->end.limit))
 		return VERDICT_OVERFLOW;
+	/* wire.md 4: a member that the server does not know is left out from now on. */
+	if (o->end.class == CALL_BAD_REQUEST &&
+	    text_find_nocase(o->why, strlen(o->why), "context_management") &&
+	    client_drop_edits(a->client)) {
+		event_warning(a->channel,
+			      "the server clears no results by itself: not asked again");
+		if (main)
+			return VERDICT_REBUILT;
+	}
 	if (learn_binding(a, o) && main) {
 		epoch_unbind(&a->view, &a->ledger, &a->conversation);
 		a->validator = (struct validator){.n = 0};
@@ -249,7 +258,8 @@ static enum verdict judge_numbers(struct agent *a, struct ask_result *r)
 {
 	int64_t learned = 0;
 
-	if (!answer_hints_overflow(&r->answer, a->settings->model->window, r->estimate, &learned))
+	if (!answer_hints_overflow(&r->answer, a->settings->model->window,
+				   r->estimate - r->answer.cleared, &learned))
 		return VERDICT_DONE;
 	if (!message_is_blank(r->answer.message)) {
 		event_warning(

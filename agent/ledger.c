@@ -303,6 +303,7 @@ void ledger_cleared(struct ledger *ledger, int64_t tokens)
 	int64_t *results = &ledger->category[LEDGER_RESULTS];
 
 	*results = MAX(*results - tokens, 0);
+	ledger->text_bytes = MAX(ledger->text_bytes - tokens * BYTES_PER_TOKEN, 0);
 }
 
 int64_t ledger_take_out(struct ledger *ledger, const struct message *m)

@@ -147,6 +147,19 @@ static int take_blank(struct agent *a, const struct stream_answer *answer)
 	return 0;
 }
 
+/* H2: the prompt of this answer had less in it than was sent, and so will the next ones. The usage tells it; what the
+ * estimates say of the rest must not be learned from it. */
+static void book_edits(struct agent *a, const struct stream_answer *answer)
+{
+	int64_t more = answer->cleared - a->provider_cleared;
+
+	if (more > 0) {
+		ledger_removed(&a->ledger, more);
+		ledger_cleared(&a->ledger, more);
+	}
+	a->provider_cleared = answer->cleared;
+}
+
 /* Takes the answer into the conversation; with calls the record is on disk before they run (I5). */
 static int append_answer(struct agent *a, struct stream_answer *answer, struct err *err)
 {
@@ -154,6 +167,7 @@ static int append_answer(struct agent *a, struct stream_answer *answer, struct e
 	size_t calls = message_count(m, BLOCK_TOOL_CALL);
 
 	client_render_message(a->client, m);
+	book_edits(a, answer);
 	ledger_answer(&a->ledger, m, &answer->usage);
 	if (answer->usage.known)
 		breaker_judged(&a->breaker, usage_prompt(&answer->usage) > a->budget.compact);

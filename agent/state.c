@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "agent/calibration.h"
+#include "agent/context/about.h"
 #include "agent/events.h"
 #include "agent/memory_show.h"
 #include "agent/prompt.h"
@@ -82,8 +83,22 @@ static int64_t thinking_budget(const struct agent_settings *s)
 
 /* The fixed part of every request is counted here, once: it is in each of them and never changes.
  */
+/* H2: names of tools whose results the provider may not clear either. Caller frees the list. */
+static const char **uncleared_tools(const struct agent *a)
+{
+	const char **names = mem_array(NULL, a->toolbox.n_specs + 1, sizeof(*names));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->toolbox.n_specs; i++)
+		if (!about_may_clear(a->toolbox.specs[i].name, &a->settings->knobs))
+			names[n++] = a->toolbox.specs[i].name;
+	names[n] = NULL;
+	return names;
+}
+
 static int make_client(struct agent *a, struct err *err)
 {
+	AUTO_FREE const char **uncleared = uncleared_tools(a);
 	struct request_params params = {
 		.tools = a->toolbox.specs,
 		.n_tools = a->toolbox.n_specs,
@@ -91,6 +106,10 @@ static int make_client(struct agent *a, struct err *err)
 		.thinking_budget = thinking_budget(a->settings),
 		.cache_1h = a->settings->knobs.cache_1h,
 		.temperature = -1,
+		.edits_trigger = a->settings->knobs.provider_edits ? a->budget.clear_at : 0,
+		.edits_keep = a->settings->knobs.clear_keep,
+		.edits_least = a->budget.clear_gain,
+		.edits_exclude = uncleared,
 	};
 
 	a->system = prompt_system(a->settings);

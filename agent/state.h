@@ -98,6 +98,7 @@ struct agent {
 	int forced_requests;	   /* made since it is forced */
 	int blank, cut, paused;	   /* such answers in a row */
 	size_t sent_n, sent_taken; /* of the view that was sent last, ... */
+	int64_t provider_cleared;  /* tokens that the provider left out of the last prompt (H2) */
 	int64_t sent_epoch;	   /* ... in this epoch */
 	int64_t asked_ms;	   /* clock_mono_ms of the last answered request; 0: none (T8) */
 	struct session_notes notes;

@@ -48,6 +48,7 @@ static const struct field {
 	{"min_cache_prefix", FIELD_COUNT, offsetof(struct model, min_cache_prefix), NULL},
 	{"preserved_thinking", FIELD_BOOL, offsetof(struct model, preserved_thinking), NULL},
 	{"keeps_thinking", FIELD_BOOL, offsetof(struct model, keeps_thinking), NULL},
+	{"context_edits", FIELD_BOOL, offsetof(struct model, context_edits), NULL},
 	{"usage_in_stream", FIELD_BOOL, offsetof(struct model, usage_in_stream), NULL},
 	{"parallel_tools", FIELD_BOOL, offsetof(struct model, parallel_tools), NULL},
 	{"images", FIELD_BOOL, offsetof(struct model, images), NULL},

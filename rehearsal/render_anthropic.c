@@ -80,6 +80,17 @@ static void write_transformations(struct buf *out, const struct request *r)
 	buf_adds(out, "]");
 }
 
+/* What the server left out of the prompt by itself (wire.md 1.9). */
+static void write_edits(struct buf *out, const struct request *r)
+{
+	if (r->cleared_uses)
+		buf_addf(out,
+			 ",\"context_management\":{\"applied_edits\":[{\"type\":"
+			 "\"clear_tool_uses_20250919\",\"cleared_tool_uses\":%zu,"
+			 "\"cleared_input_tokens\":%" PRId64 "}]}",
+			 r->cleared_uses, r->cleared_tokens);
+}
+
 static void write_head(struct buf *out, const struct request *r)
 {
 	buf_addf(out,
@@ -230,6 +241,7 @@ static void render_stream(struct render *v)
 		buf_adds(&v->data, ",\"usage\":");
 		write_usage(&v->data, v->a, v->a->output_tokens, false);
 	}
+	write_edits(&v->data, v->r);
 	buf_adds(&v->data, "}");
 	event_send(v, "message_delta");
 	buf_adds(&v->data, "{\"type\":\"message_stop\"}");
@@ -254,6 +266,7 @@ static void render_document(struct render *v)
 		buf_adds(out, ",\"usage\":");
 		write_usage(out, v->a, v->a->output_tokens, false);
 	}
+	write_edits(out, v->r);
 	buf_adds(out, "}");
 }
 

@@ -75,6 +75,7 @@ struct request_policy {
 	bool completion_tokens_only; /* o-series: max_tokens is refused */
 	bool strict_roles;	     /* Anthropic: consecutive messages of one role are refused */
 	bool drop_header;	     /* the beta thinking-binding-controls was named */
+	bool edits_header;	     /* the beta context-management was named */
 	bool count_only;	     /* count_tokens */
 	/* Called once the model's name is known, to set what depends on it. May be NULL. */
 	void (*on_model)(struct request_policy *policy, const char *model);
@@ -122,6 +123,9 @@ struct request {
 		size_t message, block;
 	} * dropped;
 	size_t n_dropped, cap_dropped;
+	/* Results that the server left out (wire.md 1.9); they are not in input_tokens. */
+	size_t cleared_uses;
+	int64_t cleared_tokens;
 };
 
 /* Reads a body (rewritten, must outlive the request). Returns 0, or -1 with request->refusal. The
@@ -138,6 +142,8 @@ const char *request_last_text(struct request *r, size_t *ret_len);
 /* For the two readers (request_anthropic.c, request_openai.c) only. */
 int anthropic_read(struct request *r);
 int openai_read(struct request *r);
+/* context_edits.c: does what context_management asks for, once all else was read. */
+int request_read_edits(struct request *r);
 int request_refuse(struct request *r, const char *rule, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void request_param(struct request *r, const char *code, const char *fmt, ...)

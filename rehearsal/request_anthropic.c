@@ -422,5 +422,5 @@ int anthropic_read(struct request *r)
 			r, "cache_control",
 			"A maximum of 4 blocks with cache_control may be provided. Found %zu.",
 			r->n_markers);
-	return 0;
+	return request_read_edits(r);
 }

@@ -117,6 +117,7 @@ static void set_policy(struct call *call, bool count_only)
 		.need_reasoning = s->require_reasoning,
 		.strict_roles = s->strict_roles,
 		.drop_header = has_beta(call->head, "thinking-binding-controls-2026-08-01"),
+		.edits_header = has_beta(call->head, "context-management-2025-06-27"),
 		.count_only = count_only,
 		.on_model = on_model,
 		.arg = call,

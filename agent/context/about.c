@@ -173,17 +173,23 @@ bool about_only_looks(const char *command)
 
 /* ---- results ---- */
 
-const char *about_placeholder(const struct block *result, const struct context_knobs *knobs)
+static const char *placeholder_of(const char *tool, const struct context_knobs *knobs)
 {
-	const struct row *row;
+	const struct row *row = find(tool);
 
-	if (result->kind != BLOCK_TOOL_RESULT)
-		return NULL;
-	row = find(result->name);
 	if (row)
 		return row->placeholder;
-	return knobs->clear_mcp && result->name && !strcmp(result->name, MCP_TOOL) ? CLEARED_EFFECT
-										   : NULL;
+	return knobs->clear_mcp && tool && !strcmp(tool, MCP_TOOL) ? CLEARED_EFFECT : NULL;
+}
+
+const char *about_placeholder(const struct block *result, const struct context_knobs *knobs)
+{
+	return result->kind == BLOCK_TOOL_RESULT ? placeholder_of(result->name, knobs) : NULL;
+}
+
+bool about_may_clear(const char *tool, const struct context_knobs *knobs)
+{
+	return placeholder_of(tool, knobs) != NULL;
 }
 
 bool about_is_cleared(const struct block *result)

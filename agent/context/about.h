@@ -33,6 +33,8 @@ bool about_only_looks(const char *command);
 /* T7: the line that may stand in the place of this result; NULL if it must stay. It says when the call
  * had effects, so that nobody does it again. MCP tools' results stay unless knob clear_mcp is set. */
 const char *about_placeholder(const struct block *result, const struct context_knobs *knobs);
+/* The same by the tool's name. */
+bool about_may_clear(const char *tool, const struct context_knobs *knobs);
 /* A result whose text is such a line. */
 bool about_is_cleared(const struct block *result);
 

@@ -231,6 +231,24 @@ static bool write_thinking(const struct model_client *c, int64_t max_tokens, str
 	return true;
 }
 
+void anthropic_write_edits(const struct request_params *params, struct buf *out)
+{
+	buf_addf(
+		out,
+		",\"context_management\":{\"edits\":[{\"type\":\"clear_tool_uses_20250919\","
+		"\"trigger\":{\"type\":\"input_tokens\",\"value\":%lld},"
+		"\"keep\":{\"type\":\"tool_uses\",\"value\":%lld},"
+		"\"clear_at_least\":{\"type\":\"input_tokens\",\"value\":%lld},\"exclude_tools\":[",
+		(long long)params->edits_trigger, (long long)params->edits_keep,
+		(long long)params->edits_least);
+	for (size_t i = 0; params->edits_exclude && params->edits_exclude[i]; i++) {
+		if (i)
+			buf_addc(out, ',');
+		json_write_cstr(out, params->edits_exclude[i]);
+	}
+	buf_adds(out, "]}]}");
+}
+
 static void render_tail(const struct model_client *c, int64_t max_tokens, struct buf *out)
 {
 	buf_addf(out, "],\"max_tokens\":%lld,\"stream\":true", (long long)max_tokens);
@@ -247,6 +265,7 @@ static void render_tail(const struct model_client *c, int64_t max_tokens, struct
 	if (c->has_tools && !c->model->parallel_tools)
 		buf_adds(out, ",\"tool_choice\":{\"type\":\"auto\","
 			      "\"disable_parallel_tool_use\":true}");
+	buf_add(out, c->edits.data, c->edits.len);
 	buf_addc(out, '}');
 }
 

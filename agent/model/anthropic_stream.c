@@ -179,6 +179,19 @@ static void take_transformations(struct stream_parser *p, struct json_object *wh
 		p->dropped_blocks = true;
 }
 
+/* H2: what the provider left out of the prompt; the last word holds. */
+static void take_edits(struct stream_parser *p, struct json_object *where)
+{
+	struct json_object *edits =
+		json_arr(json_obj(where, "context_management"), "applied_edits");
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < json_len(edits); i++)
+		sum += MAX(json_i64(json_at(edits, i), "cleared_input_tokens", 0), 0);
+	if (edits)
+		p->cleared = sum;
+}
+
 static void on_message_start(struct stream_parser *p, struct json_object *event)
 {
 	struct json_object *message = json_obj(event, "message");
@@ -186,6 +199,7 @@ static void on_message_start(struct stream_parser *p, struct json_object *event)
 	p->answer_id = mem_strdup(json_str(message, "id", NULL));
 	take_usage(p, json_obj(message, "usage"));
 	take_transformations(p, message);
+	take_edits(p, message);
 }
 
 /* Can come several times: the last values hold. */
@@ -203,6 +217,8 @@ static void on_message_delta(struct stream_parser *p, struct json_object *event)
 	take_usage(p, json_obj(event, "usage"));
 	take_transformations(p, event);
 	take_transformations(p, delta);
+	take_edits(p, event);
+	take_edits(p, delta);
 }
 
 static int on_event(struct stream_parser *p, const char *name, struct json_object *event,

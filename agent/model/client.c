@@ -12,6 +12,7 @@
 #include "base/memory.h"
 
 #define THINKING_BETA "thinking-binding-controls-2026-08-01"
+#define EDITS_BETA    "context-management-2025-06-27"
 
 const char *stop_reason_name(enum stop_reason reason)
 {
@@ -144,6 +145,8 @@ int client_new(const struct model *model, const struct request_params *params,
 	c->thinking_budget = params->thinking_budget;
 	/* Decided once: a parameter that changes within a conversation breaks the cached prefix. */
 	c->temperature = model->temperature_ok ? params->temperature : -1;
+	if (params->edits_trigger > 0 && model->context_edits && dialect->betas)
+		anthropic_write_edits(params, &c->edits);
 	if (c->ops->head(c, params, &c->head, err) < 0) {
 		client_free(c);
 		return -1;
@@ -157,6 +160,7 @@ void client_free(struct model_client *c)
 	if (!c)
 		return;
 	buf_release(&c->head);
+	buf_release(&c->edits);
 	free(c->effort);
 	free(c);
 }
@@ -172,6 +176,14 @@ void client_render_message(struct model_client *c, struct message *m)
 	/* "" and not NULL for what is left out: it has been rendered, and to nothing. */
 	m->rendered_len = out.len;
 	m->rendered = out.len ? buf_take(&out) : mem_strdup("");
+}
+
+bool client_drop_edits(struct model_client *c)
+{
+	bool sent = c->edits.len > 0;
+
+	buf_release(&c->edits);
+	return sent;
 }
 
 /* --- requests --- */
@@ -225,6 +237,16 @@ static size_t render_view(struct model_client *c, struct message *const *view, s
 	return bytes;
 }
 
+/* The value of the anthropic-beta header. */
+static const char *betas_of(const struct model_client *c)
+{
+	bool thinking = c->model->preserved_thinking && c->dialect->betas;
+
+	if (c->edits.len)
+		return thinking ? THINKING_BETA "," EDITS_BETA : EDITS_BETA;
+	return thinking ? THINKING_BETA : NULL;
+}
+
 int client_render_request(struct model_client *c, struct message *const *view, size_t n_view,
 			  int64_t max_tokens, long pinned, struct buf *out, const char **ret_beta,
 			  struct err *err)
@@ -241,13 +263,13 @@ int client_render_request(struct model_client *c, struct message *const *view, s
 		return err_set(err, ERR_INVALID, "the request has no message");
 	if (c->model->cache == CACHE_EXPLICIT)
 		n_marks = cache_marks_place(c, view, n_view, pinned, marks);
-	if (buf_reserve(out, c->head.len + bytes + n_view + 1024) < 0 ||
+	if (buf_reserve(out, c->head.len + c->edits.len + bytes + n_view + 1024) < 0 ||
 	    buf_add(out, c->head.data, c->head.len) < 0 ||
 	    copy_messages(c, view, n_view, marks, n_marks, out) < 0)
 		return err_set(err, ERR_TOO_LARGE, "the request exceeds %zu bytes", out->max);
 	c->ops->tail(c, max_tokens, out);
 	if (out->overflow)
 		return err_set(err, ERR_TOO_LARGE, "the request exceeds %zu bytes", out->max);
-	*ret_beta = c->model->preserved_thinking && c->dialect->betas ? THINKING_BETA : NULL;
+	*ret_beta = betas_of(c);
 	return 0;
 }

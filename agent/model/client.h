@@ -61,7 +61,12 @@ struct request_params {
 	const char *effort;	 /* "low", "medium", "high" or NULL */
 	int64_t thinking_budget; /* tokens within max_tokens; 0: the model's default */
 	double temperature;	 /* < 0: not sent; never sent where the model refuses it */
-	bool cache_1h;		 /* H17: the markers of tools and system prompt live for an hour */
+	/* H2: the provider clears old results from this many tokens of input on; 0: it does not. Only where the
+	 * model offers it. */
+	int64_t edits_trigger;
+	int64_t edits_keep, edits_least;  /* newest results that stay; least tokens to be gained */
+	const char *const *edits_exclude; /* names of tools, NULL-terminated; NULL: none */
+	bool cache_1h; /* H17: the markers of tools and system prompt live for an hour */
 };
 
 struct model_client;
@@ -71,6 +76,9 @@ struct model_client;
 int client_new(const struct model *model, const struct request_params *params,
 	       struct model_client **ret, struct err *err);
 void client_free(struct model_client *client); /* NULL allowed */
+
+/* The server knows no context_management: it is not sent again. False if it was not sent. */
+bool client_drop_edits(struct model_client *client);
 
 /* Renders one message (sets rendered, rendered_len, splice). No-op if it was rendered. One neutral
  * message may become several of the provider's (tool results of the OpenAI form). Blank messages
@@ -109,6 +117,7 @@ struct stream_answer {
 	enum stop_reason stop;
 	struct model_usage usage;
 	char *refusal;	     /* explanation if stop is STOP_REFUSAL; else NULL; caller frees */
+	int64_t cleared;     /* tokens of results that the provider left out of this prompt (H2) */
 	bool dropped_blocks; /* input_transformations told of dropped thinking blocks */
 };
 /* End of stream. ERR_CLOSED if it is incomplete (no stop reason seen: wire.md 4 rule 5, trap 60).

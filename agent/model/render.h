@@ -31,6 +31,7 @@ struct model_client {
 	const struct dialect *dialect;
 	const struct render_ops *ops;
 	struct buf head;
+	struct buf edits;      /* ,"context_management":{...}; empty: not sent */
 	bool head_has_message; /* the OpenAI system message: a comma follows */
 	bool has_tools;
 	char *effort;
@@ -60,6 +61,9 @@ void render_result_text(struct buf *out, const struct block *result, size_t omit
 bool render_is_image_of(const struct block *image, const struct block *result);
 /* The input schema of a tool, compact; -1 if it is no JSON object. */
 int render_schema(struct buf *out, const struct tool_spec *tool, struct err *err);
+
+/* anthropic_render.c: the context_management member by the parameters (wire.md 1.9). */
+void anthropic_write_edits(const struct request_params *params, struct buf *out);
 
 /* Does the request's neighbour need an assistant message before it (dialect)? openai_render.c */
 bool openai_ends_with_tool(const struct message *m);

@@ -285,8 +285,10 @@ int stream_finish(struct stream_parser *p, struct stream_answer *ret, struct err
 	m->provider = mem_strdup(p->provider);
 	m->model = mem_strdup(p->model);
 	p->ops->collect(p, m);
-	*ret = (struct stream_answer){
-		.message = m, .usage = p->usage, .dropped_blocks = p->dropped_blocks};
+	*ret = (struct stream_answer){.message = m,
+				      .usage = p->usage,
+				      .dropped_blocks = p->dropped_blocks,
+				      .cleared = p->cleared};
 	ret->stop = settle_stop(p->stop, m);
 	if (ret->stop == STOP_REFUSAL)
 		ret->refusal =

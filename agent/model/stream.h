@@ -42,7 +42,8 @@ struct stream_parser {
 	struct buf refusal;
 	char *answer_id;
 	bool dropped_blocks;
-	int64_t seed; /* for ids that the server does not give */
+	int64_t cleared; /* by the provider (H2) */
+	int64_t seed;	 /* for ids that the server does not give */
 };
 
 /* Counts n bytes against ANSWER_MAX. */

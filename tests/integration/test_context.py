@@ -62,6 +62,43 @@ def a_snapshot_by_rule_needs_no_call(world):
     check("finished rounds shown as a snapshot" in done.err, "a line for the user", done)
 
 
+def provider_clears(world, *rules):
+    world.repository()
+    rules = list(rules) + [
+        {"match": {"tool_result": r"reached 12\."}, "answer": answer(report("Counted."))},
+        {"match": {}, "answer": answer(shell(STEP))},
+    ]
+    model = f"rehearsal:{world.scenario(rules, window=40000)}"
+    done = world.baton("run", TASK, "--model", model, "--window", "40000", "--context", "provider_edits=true",
+                       "--context", "clear_keep=2", "--context", "notes=false")
+    run = world.run()
+    equal(run.last("run.finished")["status"], "succeeded", "status", done)
+    return done, run
+
+
+@test
+def the_provider_clears_old_results(world):
+    """H2, wire.md 1.9: the provider leaves old results out of the prompt, and the account follows: no rung of ours and
+    no warning about a server that cuts prompts."""
+    done, run = provider_clears(world)
+    used = [r["used"] for r in run.transcript() if r["type"] == "usage"]
+    check(any(b < a - 2000 for a, b in zip(used, used[1:])), "what is used fell", used)
+    check(max(used) < 20000, "and stayed low", used)
+    equal(run.records("agent.compact"), [], "compactions")
+    check("read only a part" not in done.err, "a wrong warning", done)
+
+
+@test
+def a_server_without_edits_is_asked_once(world):
+    """wire.md 4: a member that the server does not know is left out from then on."""
+    refused = {"match": {"turn": 2}, "times": 1,
+               "fault": {"status": 400, "type": "invalid_request_error",
+                         "message": "context_management: Extra inputs are not permitted"}}
+    done, run = provider_clears(world, refused)
+    check("clears no results by itself" in done.err, "a word about it", done)
+    equal(run.records("agent.warning")[0]["data"]["message"].count("not asked again"), 1, "told", done)
+
+
 @test
 def boundaries_are_on_record(world):
     """H12, and a line for the user."""

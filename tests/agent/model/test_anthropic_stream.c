@@ -255,6 +255,21 @@ static void test_dropped_blocks_are_told(void **state)
 	assert_true(a->dropped_blocks);
 }
 
+/* H2: the last word holds, wherever it stands. */
+static void test_applied_edits_are_told(void **state)
+{
+	struct stream_answer *a = ANSWER(
+		HEAD, TEXT_START(0), TEXT(0, "x"), STOP(0),
+		"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
+		"\"context_management\":{\"applied_edits\":[{\"type\":\"clear_tool_uses_20250919\","
+		"\"cleared_tool_uses\":8,\"cleared_input_tokens\":5000},{\"type\":"
+		"\"clear_thinking_20251015\",\"cleared_input_tokens\":70}]}}",
+		END);
+	assert_int_equal(a->cleared, 5070);
+	a = ANSWER(HEAD, TEXT_START(0), TEXT(0, "x"), STOP(0), REASON("end_turn"), END);
+	assert_int_equal(a->cleared, 0);
+}
+
 /* Trap 60: cut without a stop reason. */
 static void test_incomplete_stream_trap_60(void **state)
 {
@@ -388,6 +403,7 @@ int main(void)
 		TEST(test_unknown_blocks_are_kept_whole),
 		TEST(test_redacted_thinking_is_kept),
 		TEST(test_dropped_blocks_are_told),
+		TEST(test_applied_edits_are_told),
 		TEST(test_incomplete_stream_trap_60),
 		TEST(test_message_stop_alone_ends_it),
 		TEST(test_error_event),

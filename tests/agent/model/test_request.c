@@ -283,6 +283,52 @@ static void test_bridge_between_tool_and_user(void **state)
 	fixture_free(view, 2);
 }
 
+/* H2, wire.md 1.9: only where it is wanted and the model offers it, with its beta header; left out for good
+ * once a server did not know it (wire.md 4). */
+static void test_provider_edits_h2(void **state)
+{
+	static const char *const exclude[] = {"notes", "agent", NULL};
+	struct model model = fixture_anthropic();
+	struct request_params params = {
+		.temperature = -1, .edits_keep = 5, .edits_least = 8000, .edits_exclude = exclude};
+	struct message *view[1] = {fixture_user("the task", 1)};
+
+	for (int i = 0; i < 4; i++) {
+		AUTO_BUF struct buf out = BUF_INIT;
+		const char *beta = NULL;
+
+		params.edits_trigger = i ? 64000 : 0;
+		model.context_edits = i > 1;
+		model.preserved_thinking = i == 3;
+		struct model_client *client = fixture_client(&model, &params);
+		assert_int_equal(
+			client_render_request(client, view, 1, 4096, -1, &out, &beta, NULL), 0);
+		assert_int_equal(strstr(out.data, "context_management") != NULL, i > 1);
+		if (i < 2) {
+			assert_null(beta);
+			assert_false(client_drop_edits(client));
+		} else {
+			assert_non_null(strstr(
+				out.data,
+				",\"context_management\":{\"edits\":[{\"type\":\"clear_tool_uses_"
+				"20250919\","
+				"\"trigger\":{\"type\":\"input_tokens\",\"value\":64000},\"keep\":{"
+				"\"type\":"
+				"\"tool_uses\",\"value\":5},\"clear_at_least\":{\"type\":\"input_"
+				"tokens\","
+				"\"value\":8000},\"exclude_tools\":[\"notes\",\"agent\"]}]}}"));
+			assert_non_null(strstr(beta, "context-management-2025-06-27"));
+			assert_int_equal(strstr(beta, "thinking-binding") != NULL, i == 3);
+			assert_true(client_drop_edits(client));
+			buf_clear(&out);
+			client_render_request(client, view, 1, 4096, -1, &out, &beta, NULL);
+			assert_null(strstr(out.data, "context_management"));
+		}
+		client_free(client);
+	}
+	fixture_free(view, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_intermediate_marker_skips_thinking_trap_30),
 		cmocka_unit_test(test_marker_skips_thinking_trap_30),
 		cmocka_unit_test(test_bridge_between_tool_and_user),
+		cmocka_unit_test(test_provider_edits_h2),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
