@@ -66,14 +66,18 @@ static struct plan make_plan(const struct rung_input *in, size_t keep)
 	return plan;
 }
 
-/* Of a failed command the reason stays. */
-static void add_cleared(struct message *copy, const struct block *b, const char *line)
+/* Of a failed command the reason stays. False: the line would be no shorter than the text. */
+static bool add_cleared(struct message *copy, const struct block *b, const char *line,
+			size_t images)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 
 	buf_adds(&text, line);
 	facts_add_failure(b, &text);
+	if (!images && text.len >= b->text_len)
+		return false;
 	message_add_result(copy, b->id, b->name, text.data, text.len, b->is_error);
+	return true;
 }
 
 /* A copy of the message in which results that are not among the newest are a line; NULL if all stay. */
@@ -90,13 +94,11 @@ static struct message *cleared(const struct rung_input *in, const struct message
 		const struct block *b = &m->blocks[k];
 		bool old = is_clearable(in, b) && seen++ < results - stays;
 
-		if (!old || tokens_of(m, k, &images) <= SMALL) {
+		if (!old || tokens_of(m, k, &images) <= SMALL ||
+		    !add_cleared(copy, b, about_placeholder(b, in->knobs), images)) {
 			message_add_block(copy, b);
 			continue;
 		}
-		const char *line = about_placeholder(b, in->knobs);
-
-		add_cleared(copy, b, line);
 		k += images; /* the pictures of a result go with it */
 		changed++;
 	}

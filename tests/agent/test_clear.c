@@ -144,6 +144,31 @@ static void test_effects_are_told(void **state)
 	end(&r);
 }
 
+/* A failed command whose reason is nearly all of it: the line and the reason would be longer. */
+static void test_nothing_grows(void **state)
+{
+	static const char line[] = "error: 0xdeadbeef 0x1f2e3d4c 9a8b7c6d !!! {}[]<> $%& "
+				   "(a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8) 11.22.33.44:5566 77/88/99 "
+				   "#1#2#3#4#5 @@ ^^ ~~ ?? :: ;; || && ++ -- == != <= >= << >>";
+	struct message *answer = message_new(MESSAGE_ASSISTANT),
+		       *result = message_new(MESSAGE_USER);
+	struct rig r;
+
+	start(&r, 0, "shell");
+	conversation_next_round(&r.c);
+	message_add_call(answer, "e1", "shell", "{}", 2, NULL);
+	append(&r, answer);
+	message_add_result(result, "e1", "shell", line, strlen(line), true);
+	append(&r, result);
+	for (int i = 0; i < 13; i++)
+		add_round(&r, "read", 2000);
+	view_sync(&r.view, &r.c);
+	assert_true(r.view.list[2]->blocks[0].estimate > 60);
+	assert_true(run(&r) > 0);
+	assert_ptr_equal(r.view.list[2], r.c.messages[2]);
+	end(&r);
+}
+
 /* What cannot be had again is never cleared. */
 static void test_only_listed_tools(void **state)
 {
@@ -210,9 +235,10 @@ static void test_bound_thinking(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_oldest_go),	  cmocka_unit_test(test_effects_are_told),
-		cmocka_unit_test(test_only_listed_tools), cmocka_unit_test(test_the_trigger),
-		cmocka_unit_test(test_it_must_pay),	  cmocka_unit_test(test_bound_thinking),
+		cmocka_unit_test(test_nothing_grows),	 cmocka_unit_test(test_the_oldest_go),
+		cmocka_unit_test(test_effects_are_told), cmocka_unit_test(test_only_listed_tools),
+		cmocka_unit_test(test_the_trigger),	 cmocka_unit_test(test_it_must_pay),
+		cmocka_unit_test(test_bound_thinking),
 	};
 	return cmocka_run_group_tests_name("agent/clear", tests, NULL, NULL);
 }
