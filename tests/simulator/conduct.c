@@ -213,9 +213,11 @@ static const char *say_main(struct session *s, struct server_call *c, const stru
 
 static void end_answer(struct session *s, struct server_call *c, const char *stop, enum fault fault)
 {
-	struct speech_usage usage = {.told = fault != FAULT_NO_USAGE,
-				     .output = -1,
-				     .cached = c->purpose == CALL_MAIN ? s->server.hit.tokens : 0};
+	struct speech_usage usage = {
+		.told = fault != FAULT_NO_USAGE,
+		.output = -1,
+		.cached = c->purpose == CALL_MAIN || s->plan.fixed ? s->server.hit.tokens : 0,
+		.marked = s->plan.fixed};
 
 	if (s->plan.overflow == FAULT_OVERFLOW_SILENT && c->prompt > s->server.window) {
 		s->tallies->faults[FAULT_OVERFLOW_SILENT]++;
@@ -322,6 +324,10 @@ void conduct_answer(struct session *s, struct server_call *c, const struct readi
 	bool silent = s->plan.overflow == FAULT_OVERFLOW_SILENT;
 	const char *stop;
 
+	if (s->plan.fixed)
+		random_init(&s->random, hash_mix(s->plan.seed, c->purpose == CALL_MAIN
+								       ? (uint64_t)s->answers
+								       : ~(uint64_t)++s->numbers));
 	speech_begin(&c->speech, s->plan.api, &s->tokenizer);
 	if (c->prompt + c->max_tokens > s->server.window && !silent) {
 		overflow(s, c, s->plan.overflow);

@@ -113,7 +113,13 @@ static void add_model(const struct session_plan *p, struct buf *out)
 		buf_adds(out, ",\"preserved_thinking\":true");
 	if (!anthropic && p->thinks)
 		buf_adds(out, ",\"reasoning_field\":\"reasoning_content\"");
-	if (p->priced)
+	if (p->price.known)
+		buf_addf(out,
+			 ",\"price\":{\"input\":%g,\"output\":%g,\"cache_read\":%g,\"cache_write\":"
+			 "%g}",
+			 p->price.input, p->price.output, p->price.cache_read,
+			 p->price.cache_write);
+	else if (p->priced)
 		buf_adds(out, ",\"price\":{\"input\":3,\"output\":15,\"cache_read\":0.3,"
 			      "\"cache_write\":3.75}");
 	buf_adds(out, "}");
@@ -123,10 +129,10 @@ static void add_knobs(const struct session_plan *p, struct buf *out)
 {
 	buf_addf(out,
 		 ",\"context\":{\"compact\":%s,\"max_compactions\":0,\"decay\":%s,"
-		 "\"clear_idle\":%s,\"budget_notes\":%s,\"proactive_pct\":%lld},",
+		 "\"clear_idle\":%s,\"budget_notes\":%s,\"proactive_pct\":%lld%s},",
 		 p->compact_off ? "false" : "true", p->decay ? "true" : "false",
 		 p->clear_idle ? "true" : "false", p->budget_notes ? "true" : "false",
-		 (long long)p->proactive_pct);
+		 (long long)p->proactive_pct, p->context ? p->context : "");
 }
 
 void plan_document(const struct session_plan *p, const char *folder, const char *task,

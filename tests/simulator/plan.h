@@ -38,6 +38,10 @@ struct session_plan {
 	bool decay, clear_idle, budget_notes; /* knobs that are off by themselves */
 	int64_t proactive_pct;
 	int64_t files; /* names that the tools work on: few are read again and again */
+	/* Of a session whose price is measured (cost.c); zero in others. */
+	bool fixed; /* what the model and the tools say in a round does not depend on the ladder */
+	const char *context; /* members of the start document's `context` */
+	struct model_price price;
 };
 
 void plan_make(struct session_plan *plan, uint64_t seed, enum form form);

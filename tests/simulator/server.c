@@ -114,7 +114,7 @@ static void read_request(struct session *s, struct server_call *c)
 	if (!r->wrong[0] && refusal_check(r, r->kept, &rules, &refusal) < 0)
 		refuse(s, &refusal);
 	c->prompt = reading_tokens(r);
-	if (main)
+	if (main || s->plan.fixed)
 		v->hit = cache_take(&v->cache, r, s->now_us);
 	if (s->trace)
 		printf("%s: %zu bytes, %zu messages, %lld tokens (estimate %lld) and %lld of "
@@ -177,6 +177,13 @@ static void cancel(void *arg, int64_t req)
 
 static void settle(void *arg, int64_t req, const struct transport_usage *usage)
 {
+	struct session_cost *cost = &((struct session *)arg)->cost;
+
+	cost->calls++;
+	cost->fresh += usage->input;
+	cost->read += usage->cache_read;
+	cost->written += usage->cache_write;
+	cost->output += usage->output;
 }
 
 /* Bytes in pieces of any size: the parser must not care. */

@@ -294,7 +294,10 @@ int session_run(const struct session_options *options, struct tallies *tallies, 
 	s->trace = options->trace;
 	s->folder = options->folder;
 	s->watch.epoch = s->watch.checked_epoch = -1;
-	plan_make(&s->plan, options->seed, options->form);
+	if (options->plan)
+		s->plan = *options->plan;
+	else
+		plan_make(&s->plan, options->seed, options->form);
 	if (s->mutant && s->mutant->plan)
 		s->mutant->plan(&s->plan);
 	random_init(&s->random, options->seed ^ 0xabcdef);
@@ -310,6 +313,9 @@ int session_run(const struct session_options *options, struct tallies *tallies, 
 		if (!s->watch.finding.found)
 			watch_end(s, rc, &e);
 		count_end(s);
+		s->cost.counts = s->agent.counts;
+		if (options->ret_cost)
+			*options->ret_cost = s->cost;
 		if (options->load && !s->watch.finding.found)
 			watch_load(s);
 	}

@@ -23,6 +23,11 @@
 
 struct mutant;
 
+struct session_cost { /* tokens as they were settled */
+	int64_t fresh, read, written, output, calls;
+	struct context_counts counts;
+};
+
 struct session {
 	struct session_plan plan;
 	struct random random;
@@ -38,6 +43,7 @@ struct session {
 	int64_t numbers; /* for ids and sentences that occur once */
 	bool stopping;	 /* a stop was asked for */
 	bool trace;
+	struct session_cost cost;
 	struct server server;
 	struct watch watch;
 };
@@ -48,9 +54,11 @@ struct session_options {
 	uint64_t seed;
 	enum form form;
 	const struct mutant *mutant;
-	const char *folder; /* exists and is empty */
-	bool load;	    /* read the transcript back (H12) */
-	bool trace;	    /* print calls and what the agent tells */
+	const char *folder;		 /* exists and is empty */
+	bool load;			 /* read the transcript back (H12) */
+	bool trace;			 /* print calls and what the agent tells */
+	const struct session_plan *plan; /* instead of one that is drawn; NULL */
+	struct session_cost *ret_cost;	 /* NULL: nobody asks */
 };
 
 /* Runs it to its end. 0, or 1 with the watcher's finding copied to *ret. */

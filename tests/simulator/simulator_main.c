@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cost.h"
 #include "mutants.h"
 #include "session.h"
 
@@ -31,7 +32,7 @@
 struct options {
 	enum form form;
 	int64_t first, sessions, workers;
-	bool mutants, quiet, trace;
+	bool mutants, cost, quiet, trace;
 	const struct mutant *mutant;
 	const char *mode;
 };
@@ -218,7 +219,8 @@ static int usage(void)
 	printf("simulator [--trace] [--ci | --nightly | --asan] [--sessions N] [--first SEED] "
 	       "[--workers N]\n"
 	       "simulator --seed N [--nightly] [--mutant NAME]     one session again\n"
-	       "simulator --mutants                               each mutant must be noticed\n");
+	       "simulator --mutants                               each mutant must be noticed\n"
+	       "simulator --cost                                  the price of the ladder\n");
 	return 2;
 }
 
@@ -251,6 +253,8 @@ static int parse(int argc, char **argv, struct options *o)
 			o->trace = true;
 		else if (!strcmp(argv[i], "--mutants"))
 			o->mutants = true;
+		else if (!strcmp(argv[i], "--cost"))
+			o->cost = true;
 		else if (strcmp(argv[i], "--ci") != 0)
 			more = take_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
 		if (more < 0)
@@ -277,7 +281,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	samples_make();
-	failed = o.mutants ? run_mutants(&o, base) : run_many(&o, base);
+	failed = o.mutants ? run_mutants(&o, base) : o.cost ? cost_run(base) : run_many(&o, base);
 	file_remove_tree(base, NULL);
 	return failed;
 }

@@ -157,7 +157,7 @@ static void end_openai(struct speech *s, const char *stop, const struct speech_u
 void speech_end(struct speech *s, const char *stop, const struct speech_usage *u)
 {
 	int64_t output = u->output < 0 ? speech_tokens(s) : u->output;
-	int64_t fresh = (u->prompt - u->cached) / 3;
+	int64_t fresh = u->marked ? 0 : (u->prompt - u->cached) / 3;
 
 	if (s->api == MODEL_API_OPENAI) {
 		end_openai(s, stop, u, output);

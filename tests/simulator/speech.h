@@ -19,6 +19,7 @@ struct speech {
 struct speech_usage {
 	bool told;
 	int64_t prompt, cached, output; /* prompt: all of it; output < 0: what was said */
+	bool marked; /* all that was not cached is written to the cache, as behind markers */
 };
 
 void speech_begin(struct speech *s, enum model_api api, const struct tokenizer *tokenizer);

@@ -274,8 +274,10 @@ void watch_request(struct session *s, const struct server_call *c, const struct 
 
 	if (c->purpose == CALL_BACKGROUND)
 		return;
-	check_thresholds(s);
-	check_size(s, c, r);
+	if (!s->plan.fixed) { /* its ceiling may be lifted */
+		check_thresholds(s);
+		check_size(s, c, r);
+	}
 	if (c->purpose != CALL_MAIN)
 		return;
 	check_prefix(s, r, before);
