@@ -61,6 +61,29 @@ static size_t look_back(struct cache *cache, const struct reading *r, const stru
 	return 0;
 }
 
+static void count_tokens(struct cache_hit *hit, const struct reading *r)
+{
+	for (size_t i = 0; i < hit->messages; i++)
+		hit->tokens += r->list[i].weight;
+	if (hit->messages)
+		hit->tokens = (hit->tokens + r->head_weight) / READING_WEIGHT_UNIT;
+}
+
+struct cache_hit cache_take_any(struct cache *cache, const struct reading *r, int64_t now_us)
+{
+	struct cache_hit hit = {.messages = 0};
+
+	if (r->api != MODEL_API_OPENAI)
+		return cache_take(cache, r, now_us);
+	for (size_t i = r->n; i-- > 0 && !hit.messages;)
+		if (find(cache, chain_at(r, i), now_us))
+			hit.messages = i + 1;
+	for (size_t i = 0; i < r->n; i++)
+		keep(cache, chain_at(r, i), now_us);
+	count_tokens(&hit, r);
+	return hit;
+}
+
 struct cache_hit cache_take(struct cache *cache, const struct reading *r, int64_t now_us)
 {
 	struct cache_hit hit = {.messages = 0};
@@ -75,10 +98,7 @@ struct cache_hit cache_take(struct cache *cache, const struct reading *r, int64_
 		if (mark->block + 1 >= r->list[mark->message].n_blocks)
 			keep(cache, chain_at(r, mark->message), now_us);
 	}
-	for (size_t i = 0; i < hit.messages; i++)
-		hit.tokens += r->list[i].weight;
-	if (hit.messages)
-		hit.tokens = (hit.tokens + r->head_weight) / READING_WEIGHT_UNIT;
+	count_tokens(&hit, r);
 	return hit;
 }
 

@@ -28,6 +28,9 @@ struct cache_hit {
 
 /* What of this request was there, and what of it stays. */
 struct cache_hit cache_take(struct cache *cache, const struct reading *r, int64_t now_us);
+/* The same for calls of all kinds, as a provider sees them: an automatic cache finds the longest prefix that any
+ * earlier request had. */
+struct cache_hit cache_take_any(struct cache *cache, const struct reading *r, int64_t now_us);
 void cache_release(struct cache *cache);
 
 #endif

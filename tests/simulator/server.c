@@ -114,7 +114,9 @@ static void read_request(struct session *s, struct server_call *c)
 	if (!r->wrong[0] && refusal_check(r, r->kept, &rules, &refusal) < 0)
 		refuse(s, &refusal);
 	c->prompt = reading_tokens(r);
-	if (main || s->plan.fixed)
+	if (s->plan.fixed)
+		v->hit = cache_take_any(&v->cache, r, s->now_us);
+	else if (main)
 		v->hit = cache_take(&v->cache, r, s->now_us);
 	if (s->trace)
 		printf("%s: %zu bytes, %zu messages, %lld tokens (estimate %lld) and %lld of "
