@@ -40,9 +40,12 @@ static int end_for_room(struct agent *a, const char *what)
 static int render_list(struct agent *a, struct message *const *list, size_t n, struct ask_result *r,
 		       const char **ret_beta, struct err *err)
 {
+	struct model_client *client = r->apart.client ? r->apart.client : a->client;
+	int64_t pinned = r->apart.client ? -1 : a->view.pinned;
+
 	buf_clear(&a->body);
-	if (client_render_request(a->client, list, n, r->max_tokens, a->view.pinned, &a->body,
-				  ret_beta, err) < 0)
+	if (client_render_request(client, list, n, r->max_tokens, pinned, &a->body, ret_beta, err) <
+	    0)
 		return -1;
 	r->request_bytes = a->body.len;
 	return 0;
@@ -256,10 +259,11 @@ static enum verdict judge_failure(struct agent *a, const struct attempt_outcome 
 /* Rows 16, 26, 39 and 40 of wire.md 3: the numbers say that the prompt did not fit. */
 static enum verdict judge_numbers(struct agent *a, struct ask_result *r)
 {
+	const struct model *model = r->apart.model ? r->apart.model : a->settings->model;
 	int64_t learned = 0;
 
-	if (!answer_hints_overflow(&r->answer, a->settings->model->window,
-				   r->estimate - r->answer.cleared, &learned))
+	if (!answer_hints_overflow(&r->answer, model->window, r->estimate - r->answer.cleared,
+				   &learned))
 		return VERDICT_DONE;
 	if (!message_is_blank(r->answer.message)) {
 		event_warning(
@@ -310,7 +314,8 @@ static int try_once(struct agent *a, struct ask_result *r, const char *beta, str
 		    struct err *err)
 {
 	struct attempt_spec spec = {
-		.client = a->client,
+		.client = r->apart.client ? r->apart.client : a->client,
+		.model = r->apart.model,
 		.purpose = r->purpose,
 		.body = &a->body,
 		.beta = beta,
@@ -409,8 +414,20 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 int ask_side(struct agent *a, enum call_purpose purpose, struct message *const *list, size_t n,
 	     int64_t estimate, int64_t max_tokens, struct ask_result *ret, struct err *err)
 {
-	struct ask_result r = {
-		.purpose = purpose, .estimate = estimate, .max_tokens = max_tokens, .ttft_ms = -1};
+	const struct ask_apart own = {.client = NULL};
+
+	return ask_apart(a, &own, purpose, list, n, estimate, max_tokens, ret, err);
+}
+
+int ask_apart(struct agent *a, const struct ask_apart *apart, enum call_purpose purpose,
+	      struct message *const *list, size_t n, int64_t estimate, int64_t max_tokens,
+	      struct ask_result *ret, struct err *err)
+{
+	struct ask_result r = {.purpose = purpose,
+			       .estimate = estimate,
+			       .max_tokens = max_tokens,
+			       .ttft_ms = -1,
+			       .apart = *apart};
 	struct err why = ERR_INIT;
 	const char *beta = NULL;
 	int64_t began = clock_mono_ms();

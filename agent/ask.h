@@ -6,6 +6,12 @@
 
 #include "agent/state.h"
 
+/* Another model than the agent's own, under a head of its own (H16). Borrowed; all NULL: the agent's. */
+struct ask_apart {
+	struct model_client *client;
+	const struct model *model;
+};
+
 struct ask_result {
 	struct stream_answer answer; /* release with stream_answer_release */
 	size_t request_bytes;
@@ -16,6 +22,7 @@ struct ask_result {
 	enum call_purpose purpose;
 	enum call_class class; /* of its failure */
 	char why[300];
+	struct ask_apart apart;
 };
 
 /* Makes room (rungs), checks the limits (I3, W12) and the request (I2), brings the transcript to
@@ -28,4 +35,9 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err);
  * worth. */
 int ask_side(struct agent *a, enum call_purpose purpose, struct message *const *list, size_t n,
 	     int64_t estimate, int64_t max_tokens, struct ask_result *ret, struct err *err);
+/* The same of another model: messages that its client rendered. */
+int ask_apart(struct agent *a, const struct ask_apart *apart, enum call_purpose purpose,
+	      struct message *const *list, size_t n, int64_t estimate, int64_t max_tokens,
+	      struct ask_result *ret, struct err *err);
+
 #endif

@@ -301,7 +301,9 @@ static int run_job(struct compact_job *job, struct err *why, struct err *err)
 	if (rc)
 		return rc;
 	job->tail = find_tail(a);
-	event_state(a->channel, "compacting", a->settings->model->name);
+	event_state(a->channel, "compacting",
+		    a->settings->compact_model ? a->settings->compact_model->name
+					       : a->settings->model->name);
 	rc = find_substitute(job, why, err);
 	if (rc == 0 && job->kind != KIND_RULE)
 		rc = review(job, why, err);

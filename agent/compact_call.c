@@ -152,6 +152,18 @@ static void note_usage(struct compact_job *job, const struct model_usage *u)
 			      (long long)u->output, (long long)a->budget.reserve);
 }
 
+int compact_take(struct compact_job *job, struct stream_answer *answer)
+{
+	int rc;
+
+	job->call_input += usage_prompt(&answer->usage);
+	job->call_output += answer->usage.output;
+	note_usage(job, &answer->usage);
+	rc = take_answer(job, answer);
+	stream_answer_release(answer);
+	return rc;
+}
+
 /* One call without the messages [1, from). 0: its answer's summary is in job->summary. */
 static int call_once(struct compact_job *job, struct message *request, size_t from,
 		     enum call_class *ret_class, struct err *err)
@@ -187,12 +199,7 @@ static int call_once(struct compact_job *job, struct message *request, size_t fr
 		snprintf(job->why, sizeof(job->why), "%s", r.why);
 		return 1;
 	}
-	job->call_input += usage_prompt(&r.answer.usage);
-	job->call_output += r.answer.usage.output;
-	note_usage(job, &r.answer.usage);
-	rc = take_answer(job, &r.answer);
-	stream_answer_release(&r.answer);
-	return rc;
+	return compact_take(job, &r.answer);
 }
 
 /* Drops a fifth of what the call holds, at least a round. */
@@ -250,6 +257,9 @@ static struct message *make_request(const struct compact_job *job, const char *w
 int compact_ask(struct compact_job *job, struct err *err)
 {
 	struct agent *a = job->a;
+
+	if (a->settings->compact_model)
+		return compact_ask_apart(job, err);
 	size_t from = fit_call(job, a->budget.reserve);
 	int rc = 1, shrunk = 0, most = (int)a->settings->knobs.compact_tries;
 	struct message *request = make_request(job, NULL);

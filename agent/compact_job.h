@@ -40,6 +40,12 @@ int compact_replace(struct compact_job *job, struct err *err);
 /* Facts in the summary's place (X1): without a model. */
 void compact_facts(struct compact_job *job);
 
+/* compact_apart.c: the same of another model, which gets the stretch as text (H16). */
+int compact_ask_apart(struct compact_job *job, struct err *err);
+
+/* What an answer gave: 0 with job->summary, 1 with job->why. Books its usage and releases it. */
+int compact_take(struct compact_job *job, struct stream_answer *answer);
+
 int64_t compact_estimate(const struct view *view, size_t from, size_t to);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * compact_return.c - see compact_return.h. Prices are the model table's; the calls are taken at the agent's own
- * model.
+ * compact_return.c - see compact_return.h. Prices are the model table's; the calls are taken at those of the
+ * model that was asked.
  */
 #include "agent/compact_return.h"
 
@@ -12,8 +12,8 @@ double compact_cost_of_calls(const struct agent *a, const struct compact_cost *c
 {
 	const struct model_usage *u = &cost->calls;
 
-	return model_cost(a->settings->model, u->input, u->cache_read, u->cache_write,
-			  u->cache_write_1h, u->output);
+	return model_cost(cost->asked ? cost->asked : a->settings->model, u->input, u->cache_read,
+			  u->cache_write, u->cache_write_1h, u->output);
 }
 
 double compact_cost_of_next(const struct agent *a, const struct compact_cost *cost)

@@ -25,8 +25,9 @@ struct compact_account { /* all zero: nothing is open */
 
 struct compact_cost {
 	int64_t before, after,
-		kept;		  /* tokens: of the window, and of its part that did not change */
-	struct model_usage calls; /* sum */
+		kept;		   /* tokens: of the window, and of its part that did not change */
+	struct model_usage calls;  /* sum */
+	const struct model *asked; /* whose calls they are */
 };
 
 /* USD, < 0 where prices are not known: of the calls; of the input of the next request. */

@@ -186,6 +186,7 @@ static void tell(const struct compact_job *job, int64_t after)
 		.kept = a->ledger.category[LEDGER_SYSTEM] + a->ledger.category[LEDGER_TOOLS] +
 			compact_estimate(&a->view, 0, job->from),
 		.calls = job->spent,
+		.asked = a->settings->compact_model,
 	};
 	struct event_compact_facts facts = {
 		.trigger = compact_trigger_name(job->request->trigger),

@@ -98,6 +98,7 @@ static struct pace_input pace_of(const struct agent *a)
 		       a->budget.compact / 10;
 	return (struct pace_input){
 		.model = a->settings->model,
+		.asked = a->settings->compact_model,
 		.base = base,
 		.growth = rounds >= ROUNDS_KNOWN ? MAX(ledger_used(&a->ledger) - base, 0) / rounds
 						 : 0,

@@ -297,6 +297,20 @@ static int read_model(struct agent_settings *s, struct err *err)
 	return 0;
 }
 
+static int read_compact_model(struct agent_settings *s, struct err *err)
+{
+	struct json_object *model = json_obj(s->doc, "compact_model");
+
+	if (!model)
+		return 0;
+	if (model_from_json(model, &s->compact_model, err) < 0)
+		return err_prefix(err, "field 'compact_model'");
+	if (s->compact_model->window <= 0 || s->compact_model->window > WINDOW_MAX)
+		return err_set(err, ERR_INVALID, "field 'compact_model.window' is not from 1 to %d",
+			       WINDOW_MAX);
+	return 0;
+}
+
 /* The numbers of the context engine: every row of knobs.h is an optional member of `context`. */
 static int read_knobs(struct agent_settings *s, struct err *err)
 {
@@ -338,7 +352,7 @@ static int settings_read(struct agent_settings *s, struct err *err)
 		s->shell_timeout_max_ms = s->shell_timeout_ms;
 	if (read_task_origin(s, err) < 0 || read_instructions(s, err) < 0 || read_hooks(s, err) < 0)
 		return -1;
-	return read_model(s, err);
+	return read_model(s, err) < 0 ? -1 : read_compact_model(s, err);
 }
 
 int agent_settings_parse(const char *bytes, size_t n, struct agent_settings **ret, struct err *err)
@@ -372,6 +386,7 @@ void agent_settings_free(struct agent_settings *settings)
 	free(settings->instructions);
 	free(settings->hooks);
 	model_free(settings->model);
+	model_free(settings->compact_model);
 	json_object_put(settings->doc);
 	free(settings);
 }

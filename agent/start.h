@@ -54,6 +54,7 @@ struct agent_settings {
 	const char *branch, *base, *platform, *date, *repository; /* NULL if not given */
 
 	struct model *model;
+	struct model *compact_model; /* that summarises (H16); NULL: the agent's own */
 
 	const char *dir_generation, *dir_worktree, *dir_scratch, *dir_cache;
 	const char *stderr_path; /* where this process's own messages go; NULL: as inherited */

@@ -170,6 +170,7 @@ void agent_release(struct agent *a)
 	hooks_release_texts(&a->hooks);
 	instructions_release(&a->instructions);
 	client_free(a->client);
+	client_free(a->compact_client);
 	free(a->system);
 	free(a->end_text);
 	offload_release(&a->offload);

@@ -73,6 +73,7 @@ struct agent {
 	struct toolbox toolbox;
 	char *system;
 	struct model_client *client;
+	struct model_client *compact_client; /* of settings->compact_model; made when needed */
 	struct conversation conversation;
 	struct view view;
 	struct ledger ledger;

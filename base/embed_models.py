@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns data/models.json into C, a text per row: embed_models.py INPUT OUTPUT.
+"""Turns data/models.json into C, a text per row: embed_models.py MODELS GOLDEN_RESULTS OUTPUT.
 
 The model table is data that a program must have without finding a file first: a box may not see the data
 folder, and a lost file must not stop a run. A run needs two rows of sixty, so rows are parsed one by one.
@@ -22,12 +22,14 @@ def rows(name, section):
 
 
 def main():
-    source, target = sys.argv[1:]
+    source, golden, target = sys.argv[1:]
     with open(source, encoding="utf-8") as f:
         data = json.load(f)
     text = ['#include "base/model_rows.h"', ""]
     text += rows("model_table_providers", data["providers"])
     text += rows("model_table_models", data["models"])
+    with open(golden, encoding="utf-8") as f:
+        text.append(f"const char model_golden_text[] = {literal(json.load(f))};")
     with open(target, "w", encoding="ascii") as f:
         f.write("\n".join(text) + "\n")
 

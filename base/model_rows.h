@@ -1,5 +1,5 @@
 /*
- * model_rows.h - the rows of data/models.json as embed_models.py writes them into the program. Only
+ * model_rows.h - the rows of data/models.json and the text of data/golden_results.json as embed_models.py writes them into the program. Only
  * model_table.c reads them.
  */
 #ifndef BATON_BASE_MODEL_ROWS_H
@@ -14,5 +14,6 @@ struct model_table_row {
 
 extern const struct model_table_row model_table_providers[], model_table_models[];
 extern const size_t model_table_providers_count, model_table_models_count;
+extern const char model_golden_text[]; /* data/golden_results.json */
 
 #endif

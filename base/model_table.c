@@ -343,6 +343,18 @@ void model_provider_each(void (*fn)(const char *name, void *arg), void *arg)
 	each_key(&providers, fn, arg);
 }
 
+struct json_object *model_golden_results(void)
+{
+	static struct json_object *doc;
+	struct err err = ERR_INIT;
+
+	if (!doc && json_parse(model_golden_text, strlen(model_golden_text), &doc, &err) < 0) {
+		fprintf(stderr, "data/golden_results.json: %s\n", err.message);
+		abort(); /* part of the program: our own bug */
+	}
+	return json_arr(doc, "pairs");
+}
+
 /* --- the round trip --- */
 
 static struct json_object *price_to_json(const struct model_price *price)

@@ -73,6 +73,8 @@ void model_each(void (*fn)(const char *full_name, void *arg), void *arg);
  * no key is needed), default_model, and the model fields that hold for all of its models. NULL if
  * unknown. */
 struct json_object *model_provider(const char *name);
+/* `pairs` of data/golden_results.json: which model may summarise for which (H16). Borrowed. */
+struct json_object *model_golden_results(void);
 void model_provider_each(void (*fn)(const char *name, void *arg), void *arg);
 
 #endif

@@ -349,6 +349,8 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_str(doc, "memory", memory);
 	json_set(doc, "environment", document_environment(agent));
 	json_set(doc, "model", model_to_json(agent->model));
+	if (agent->compact_model)
+		json_set(doc, "compact_model", model_to_json(agent->compact_model));
 	json_set(doc, "dirs", document_dirs(agent));
 	AUTO_FREE char *git_file =
 		agent->git_dir ? mem_printf("gitdir: %s\n", agent->git_dir) : NULL;

@@ -22,6 +22,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/compact_model.h"
 #include "orchestrator/hooks.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
@@ -73,11 +74,14 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 {
 	struct agent_pool *pool = &run->agents;
 	struct role *role;
-	struct model *own_model = NULL;
+	struct model *own_model = NULL, *compact_model = NULL;
 
 	if (role_load(spec->role, spec->foreign_role ? NULL : run->toplevel, &role, err) < 0)
 		return NULL;
-	if (role->model && run_role_model(run, role->model, &own_model, err) < 0) {
+	if ((role->model && run_role_model(run, role->model, &own_model, err) < 0) ||
+	    compact_model_choose(run, role, own_model ? own_model : run->model, &compact_model,
+				 err) < 0) {
+		model_free(own_model);
 		role_free(role);
 		return NULL;
 	}
@@ -88,6 +92,7 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	agent->role = role;
 	agent->own_model = own_model;
 	agent->model = own_model ? own_model : run->model;
+	agent->compact_model = compact_model;
 	snprintf(agent->name, sizeof(agent->name), "a%d", agent->number);
 	agent->task = mem_strdup(spec->task);
 	agent->task_of_user = spec->task_of_user;
@@ -100,6 +105,7 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	agent->arg = spec->arg;
 	MEM_GROW(pool->list, pool->cap, pool->count + 1);
 	pool->list[pool->count++] = agent;
+	compact_model_warn(agent);
 	for (char **note = role->notes; note && *note; note++)
 		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
 			    *note);
@@ -425,6 +431,7 @@ static void agent_release(struct agent_record *agent)
 	hooks_free(agent->hook);
 	role_free(agent->role);
 	model_free(agent->own_model);
+	model_free(agent->compact_model);
 	free(agent);
 }
 

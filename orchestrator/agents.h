@@ -61,8 +61,9 @@ struct agent_call {
 	int64_t req;
 	struct reservation reservation;
 	int64_t estimate;
-	int64_t bytes_down; /* of the attempt, when it ended without usage */
-	bool over;	    /* the gateway ended it; usage is awaited */
+	int64_t bytes_down;	   /* of the attempt, when it ended without usage */
+	bool over;		   /* the gateway ended it; usage is awaited */
+	const struct model *model; /* whose prices it has */
 };
 
 struct agent_record {
@@ -72,8 +73,9 @@ struct agent_record {
 	int64_t generation;
 	enum agent_state state;
 	struct role *role;
-	struct model *model;	 /* the run's, or own_model */
-	struct model *own_model; /* that the role names; NULL */
+	struct model *model;	     /* the run's, or own_model */
+	struct model *own_model;     /* that the role names; NULL */
+	struct model *compact_model; /* that summarises (H16); NULL: its own */
 	char *task, *brief, *view, *base;
 	bool task_of_user;
 	struct json_object *output_schema;

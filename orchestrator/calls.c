@@ -37,18 +37,25 @@ static void call_forget(struct agent_record *agent, struct agent_call *call)
 	*call = agent->calls[--agent->n_calls];
 }
 
-static void journal_settled(struct agent_record *agent, int64_t req,
+/* For the records: NULL leaves it out, since nearly all calls are of the agent's own model. */
+static const char *other_model(const struct agent_record *agent, const struct agent_call *call)
+{
+	return call->model == agent->model ? NULL : call->model->name;
+}
+
+static void journal_settled(struct agent_record *agent, const struct agent_call *call,
 			    const struct budget_usage *before, bool estimated)
 {
 	const struct budget_usage *u = &agent->usage;
 
 	journal_add(agent->run->journal, false, "call.settled",
 		    "agent:s req:i fresh:i cache_read:i cache_write:i output:i cost:d estimated:b "
-		    "total_cost:d",
-		    agent->name, req, u->fresh - before->fresh, u->cache_read - before->cache_read,
-		    u->cache_write - before->cache_write, u->output - before->output,
-		    run_cost(agent->run, u->cost - before->cost), (int)estimated,
-		    run_cost(agent->run, agent->run->budget.used.cost));
+		    "total_cost:d model:s",
+		    agent->name, call->req, u->fresh - before->fresh,
+		    u->cache_read - before->cache_read, u->cache_write - before->cache_write,
+		    u->output - before->output, run_cost(agent->run, u->cost - before->cost),
+		    (int)estimated, run_cost(agent->run, agent->run->budget.used.cost),
+		    other_model(agent, call));
 }
 
 /* Books an attempt that ended without usage: nothing if no byte came, else what its bytes suggest.
@@ -63,9 +70,9 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 		return;
 	}
 	int64_t output = call->bytes_down / STREAM_BYTES_PER_TOKEN + 1;
-	run_budget_settle(&run->budget, &call->reservation, agent->model, call->estimate, 0, 0, 0,
+	run_budget_settle(&run->budget, &call->reservation, call->model, call->estimate, 0, 0, 0,
 			  output, true, &agent->usage);
-	journal_settled(agent, call->req, &before, true);
+	journal_settled(agent, call, &before, true);
 }
 
 struct release {
@@ -108,12 +115,13 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	struct agent_call *call = call_by_req(agent, entry->req);
 	int64_t affordable = 0;
 
-	switch (run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
+	switch (run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
 				   &call->reservation, &affordable)) {
 	case BUDGET_OK:
 		journal_add(run->journal, has_limit(run), "call.reserved",
-			    "agent:s req:i tokens:i cost:d", agent->name, entry->req,
-			    call->reservation.tokens, run_cost(run, call->reservation.cost));
+			    "agent:s req:i tokens:i cost:d model:s", agent->name, entry->req,
+			    call->reservation.tokens, run_cost(run, call->reservation.cost),
+			    other_model(agent, call));
 		release_when_durable(agent, entry);
 		return true;
 	case BUDGET_WAIT:
@@ -158,6 +166,19 @@ static bool is_beta(const char *value)
 				   "-_.,")] == '\0';
 }
 
+/* By whose prices it is booked. NULL: a model that this agent was not given. */
+static const struct model *model_of(const struct agent_record *agent, const struct frame *frame)
+{
+	const struct model *models[] = {agent->model, agent->compact_model};
+
+	for (size_t i = 0; i < ARRAY_SIZE(models); i++)
+		if (models[i] &&
+		    strcmp(json_str(frame->header, "model", ""), models[i]->name) == 0 &&
+		    strcmp(json_str(frame->header, "provider", ""), models[i]->provider) == 0)
+			return models[i];
+	return NULL;
+}
+
 static int on_request(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	static const char *const counts[] = {"estimate", "max_tokens", "length"};
@@ -165,11 +186,10 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 
 	if (check_counts(frame, counts, ARRAY_SIZE(counts), err) < 0)
 		return -1;
-	/* It is priced as its own model, so it must be that one. */
-	if (strcmp(json_str(frame->header, "model", ""), agent->model->name) != 0 ||
-	    strcmp(json_str(frame->header, "provider", ""), agent->model->provider) != 0)
+	const struct model *model = model_of(agent, frame);
+	if (!model)
 		return err_set(err, ERR_INVALID, "request for another model than its own");
-	const char *api = agent->model->api == MODEL_API_ANTHROPIC ? "anthropic" : "openai";
+	const char *api = model->api == MODEL_API_ANTHROPIC ? "anthropic" : "openai";
 	if (strcmp(json_str(frame->header, "api", ""), api) != 0 ||
 	    !is_beta(json_str(frame->header, "beta", "")))
 		return err_set(err, ERR_INVALID, "request for another service than its own");
@@ -184,7 +204,7 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 		return err_set(err, ERR_INVALID, "request number %lld is taken",
 			       (long long)entry->req);
 	agent->calls[agent->n_calls++] =
-		(struct agent_call){.req = entry->req, .estimate = entry->estimate};
+		(struct agent_call){.req = entry->req, .estimate = entry->estimate, .model = model};
 	call_admit(agent, entry);
 	return 0;
 }
@@ -204,11 +224,11 @@ static int on_usage(struct agent_record *agent, const struct frame *frame, struc
 	if (!call)
 		return 0; /* settled by estimate already */
 	int64_t output = json_i64(h, "output", 0);
-	run_budget_settle(&run->budget, &call->reservation, agent->model, json_i64(h, "input", 0),
+	run_budget_settle(&run->budget, &call->reservation, call->model, json_i64(h, "input", 0),
 			  json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0),
 			  json_i64(h, "cache_write_1h", 0), output,
 			  json_flag(h, "estimated", false), &agent->usage);
-	journal_settled(agent, call->req, &before, json_flag(h, "estimated", false));
+	journal_settled(agent, call, &before, json_flag(h, "estimated", false));
 	call_forget(agent, call);
 	calls_retry_held(run);
 	return 0;
@@ -269,7 +289,7 @@ static void call_again(struct agent_record *agent, struct call_entry *entry)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	if (!call->reservation.open &&
-	    run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
+	    run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
 			       &call->reservation, &affordable) != BUDGET_OK) {
 		call_forget(agent, call);
 		call_relay_refuse(run->relay, entry, CALL_BUDGET, 0,
@@ -335,7 +355,7 @@ static void settle_dead_attempt(struct call_entry *entry, void *arg)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	/* If the budget does not cover it, the attempt is made all the same: at most one a call. */
-	run_budget_reserve(&run->budget, agent->model, entry->estimate, entry->max_tokens,
+	run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
 			   &call->reservation, &affordable);
 }
 

@@ -28,6 +28,8 @@
 	       "summarise an agent's older rounds when its window fills, or never")                \
 	OPTION(COMPACT_PCT, "compact-pct", PERCENT, SCOPE_WORK, CFG_ANY, 0, 100, "", "PERCENT",    \
 	       "share of the usable window at which that happens, instead of the role's buffer")   \
+	OPTION(COMPACT_MODEL, "compact-model", STRING, SCOPE_WORK, CFG_TRUSTED, 0, 0, "",          \
+	       "PROVIDER/NAME", "another model makes the summaries (default: the agent's own)")    \
 	OPTION(CONTEXT, "context", LIST, SCOPE_WORK, CFG_ANY, 0, 0, "", "NAME=VALUE",              \
 	       "a number of the context engine; may be repeated")                                  \
 	OPTION(MEMORY, "memory", FLAG, SCOPE_WORK, CFG_TRUSTED, 0, 0, "true", "",                  \

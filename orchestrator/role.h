@@ -19,11 +19,12 @@
 
 struct role {
 	char *name, *description;
-	char *prompt; /* never empty */
-	char *path;   /* where it came from; "built in" */
-	char **tools; /* NULL-terminated; NULL: all that its rights allow */
-	char *model;  /* "provider/name" or NULL: the run's */
-	char *effort; /* or NULL */
+	char *prompt;	     /* never empty */
+	char *path;	     /* where it came from; "built in" */
+	char **tools;	     /* NULL-terminated; NULL: all that its rights allow */
+	char *model;	     /* "provider/name" or NULL: the run's */
+	char *compact_model; /* the same of `context:`; "inherit": the agent's own; NULL: no word */
+	char *effort;	     /* or NULL */
 	bool write;
 	char *network;			   /* "none", "loopback", "open" */
 	int64_t max_rounds;		   /* 0: the run's */

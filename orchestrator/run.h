@@ -110,6 +110,7 @@ struct run {
 	struct event *ev_budget;
 	struct control *control; /* NULL: nobody can be heard */
 
+	bool golden_told;	  /* that no golden-set result is on record (H16) */
 	uint64_t hooks_told;	  /* a bit for each setting whose failure the user has heard of */
 	enum box_level box_level; /* what confines the agents' shells */
 	pid_t warden_pid;	  /* 0: none */

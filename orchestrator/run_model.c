@@ -135,39 +135,81 @@ static int no_price(const struct run *run, const char *what, const char *full_na
 		       typed ? "" : " (", typed ? "" : origin, typed ? "" : ")", what, full_name);
 }
 
-int run_role_model(const struct run *run, const char *full_name, struct model **ret,
-		   struct err *err)
+/* The part behind the slash; NULL: another provider's. */
+static const char *own_name(const struct run *run, const char *full_name)
 {
-	const char *slash = strchr(full_name, '/');
-	size_t n = slash ? (size_t)(slash - full_name) : 0;
+	size_t n = strlen(run->provider);
+
+	return strncmp(full_name, run->provider, n) == 0 && full_name[n] == '/' && full_name[n + 1]
+		       ? full_name + n + 1
+		       : NULL;
+}
+
+/* `what` is for the error. The window is what the table says. */
+static int find_other(const struct run *run, const char *what, const char *full_name,
+		      struct model **ret, struct err *err)
+{
+	const char *name = own_name(run, full_name);
 	AUTO_JSON struct json_object *overrides = NULL;
 
-	*ret = NULL;
-	if (run->rehearsal)
-		return 0;
-	if (n == 0 || strlen(run->provider) != n || strncmp(full_name, run->provider, n) != 0)
+	if (!name)
 		return err_set(err, ERR_USAGE,
-			       "the role's model '%s' is not of this run's provider '%s': a run "
-			       "talks to one "
+			       "%s '%s' is not of this run's provider '%s': a run talks to one "
 			       "provider",
-			       full_name, run->provider);
-	overrides = model_overrides(run, slash + 1);
-	if (model_find(run->provider, slash + 1, overrides, ret, err) < 0)
+			       what, full_name, run->provider);
+	overrides = model_overrides(run, name);
+	if (model_find(run->provider, name, overrides, ret, err) < 0)
 		return -1;
 	(*ret)->api = api_of(run);
-	apply_window(run, *ret);
+	return 0;
+}
+
+/* Frees it where it cannot be used: then *ret is NULL. */
+static int check_other(const struct run *run, const char *what, const char *full_name,
+		       struct model **ret, struct err *err)
+{
 	if ((*ret)->window &&
 	    ((*ret)->price.known || settings_double(run->settings, OPT_MAX_COST) < 0))
 		return 0;
 	if ((*ret)->window)
-		no_price(run, "the role's model", full_name, err);
+		no_price(run, what, full_name, err);
 	else
-		err_set(err, ERR_USAGE,
-			"the role's model '%s' has no known window: set it under 'models:'",
+		err_set(err, ERR_USAGE, "%s '%s' has no known window: set it under 'models:'", what,
 			full_name);
 	model_free(*ret);
 	*ret = NULL;
 	return -1;
+}
+
+int run_role_model(const struct run *run, const char *full_name, struct model **ret,
+		   struct err *err)
+{
+	static const char what[] = "the role's model";
+
+	*ret = NULL;
+	if (run->rehearsal)
+		return 0;
+	if (find_other(run, what, full_name, ret, err) < 0)
+		return -1;
+	apply_window(run, *ret);
+	return check_other(run, what, full_name, ret, err);
+}
+
+int run_compact_model(const struct run *run, const char *full_name, struct model **ret,
+		      struct err *err)
+{
+	static const char what[] = "the model of compactions";
+
+	*ret = NULL;
+	if (run->rehearsal && !own_name(run, full_name))
+		return 0;
+	if (find_other(run, what, full_name, ret, err) < 0)
+		return -1;
+	if (!(*ret)->window)
+		apply_window(run, *ret);
+	if (!(*ret)->window && run->rehearsal)
+		(*ret)->window = run->model->window;
+	return check_other(run, what, full_name, ret, err);
 }
 
 struct model_names {

@@ -16,6 +16,10 @@ int run_open_model(struct run *run, struct err *err);
 struct model;
 int run_role_model(const struct run *run, const char *full_name, struct model **ret,
 		   struct err *err);
+/* The same for the model that summarises (H16). --window is the agents' and does not bind it, unless nothing
+ * else says how large it is. A rehearsal plays those of its own provider as models of their own. */
+int run_compact_model(const struct run *run, const char *full_name, struct model **ret,
+		      struct err *err);
 /* Starts the chain discover -> folder, lock, journal -> driver->start. Failures end the run. */
 void run_open_repository(struct run *run);
 

@@ -99,6 +99,8 @@ const char *settings_origin(const struct settings *s, enum option_id id);
  * NULL): managed, command line and environment stand above the role, files below it. KNOB_AUTO if that
  * is what was asked for. */
 int64_t settings_knob(const struct settings *s, const struct knob *knob, struct json_object *role);
+/* By the same order an option that a role may set too: `role` is its word, or NULL. NULL: neither did. */
+const char *settings_str_for(const struct settings *s, enum option_id id, const char *role);
 const char *settings_knob_origin(const struct settings *s, const struct knob *knob);
 struct json_object *
 settings_models(const struct settings *s); /* model overrides or NULL; borrowed */

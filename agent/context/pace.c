@@ -15,7 +15,15 @@ static double fixed_cost(const struct pace_input *in, const struct model_price *
 {
 	double write = price->cache_write > 0 ? price->cache_write : price->input;
 
-	return (double)in->summary * price->output + (double)in->base * (write - price->cache_read);
+	double stays = (double)in->base * (write - price->cache_read);
+
+	/* Another model has none of it in its cache. What grew since the last compaction it reads once
+	 * however long a cycle is, so only the base, which it reads in each cycle, has a part in the
+	 * choice. */
+	if (in->asked)
+		return (double)in->summary * in->asked->price.output +
+		       (double)in->base * in->asked->price.input + stays;
+	return (double)in->summary * price->output + stays;
 }
 
 /* Models without a cache pay the full price for each token of each round. */
@@ -27,12 +35,17 @@ static double reading(const struct model *model)
 								    : price->cache_read;
 }
 
+static bool known(const struct pace_input *in)
+{
+	return in->model->price.known && (!in->asked || in->asked->price.known);
+}
+
 int64_t pace_threshold(const struct pace_input *in)
 {
 	const struct model_price *price = &in->model->price;
 	double r = reading(in->model), rounds;
 
-	if (!price->known || r <= 0 || in->growth <= 0)
+	if (!known(in) || r <= 0 || in->growth <= 0)
 		return in->threshold;
 	rounds = sqrt(2 * fixed_cost(in, price) / (r * (double)in->growth));
 	double best = (double)in->base + rounds * (double)in->growth;
@@ -46,9 +59,10 @@ bool pace_pays(const struct pace_input *in, int64_t used, int64_t rounds)
 	const struct model_price *price = &in->model->price;
 	double r = reading(in->model);
 
-	if (!price->known)
+	if (!known(in))
 		return false;
 	/* The call itself reads the window once more. */
-	return (double)(used - in->base) * r * (double)rounds >
-	       fixed_cost(in, price) + (double)used * r;
+	double call =
+		in->asked ? (double)(used - in->base) * in->asked->price.input : (double)used * r;
+	return (double)(used - in->base) * r * (double)rounds > fixed_cost(in, price) + call;
 }

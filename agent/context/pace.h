@@ -15,11 +15,12 @@
 
 struct pace_input {
 	const struct model *model;
-	int64_t base;	   /* tokens of the window right after a compaction */
-	int64_t growth;	   /* tokens that a round adds, on average */
-	int64_t summary;   /* output tokens of a summary */
-	int64_t least;	   /* never below it */
-	int64_t threshold; /* never above it */
+	const struct model *asked; /* that summarises; NULL: the same, on its cached prefix */
+	int64_t base;		   /* tokens of the window right after a compaction */
+	int64_t growth;		   /* tokens that a round adds, on average */
+	int64_t summary;	   /* output tokens of a summary */
+	int64_t least;		   /* never below it */
+	int64_t threshold;	   /* never above it */
 };
 
 /* The size; `threshold` where prices are not known or say no less. */

@@ -22,9 +22,16 @@ struct summary_wish {	   /* texts may be NULL */
 	const char *focus; /* H6 */
 	const char *after; /* H8: only what came from these words of an answer on is summarised */
 	const char *wrong; /* with the last summary */
+	/* For a model that does not see the conversation (H16): what is to be summarised, as text. */
+	const char *transcript;
+	size_t transcript_len;
 };
 
-/* The instruction as a user message, to be sent as the last one on the same prefix. Caller owns it. */
+/* The system prompt of a call that has the transcript in its message. */
+extern const char summary_system[];
+
+/* The instruction as a user message, to be sent as the last one on the same prefix; with a transcript the
+ * only one. Caller owns it. */
 struct message *summary_request(const struct summary_wish *wish);
 
 /* Appends the text between <summary> and </summary> of the answer; the analysis is dropped. X3: a tool

@@ -252,6 +252,13 @@ int64_t settings_knob(const struct settings *s, const struct knob *knob, struct 
 	return json_i64(role, knob->name, v->number);
 }
 
+const char *settings_str_for(const struct settings *s, enum option_id id, const char *role)
+{
+	bool above = settings_is_set(s, id) && s->values[id].layer > LAYER_ROLE;
+
+	return role && !above ? role : settings_str(s, id);
+}
+
 const char *settings_knob_origin(const struct settings *s, const struct knob *knob)
 {
 	size_t n;

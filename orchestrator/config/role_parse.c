@@ -279,7 +279,7 @@ static int take_mapping(struct parser *p, const char *key, struct json_object **
 /* What `context:` may hold beside numbers of the context engine. */
 static bool is_other_member(const char *name)
 {
-	static const char *const names[] = {"max_rounds", "reset"};
+	static const char *const names[] = {"max_rounds", "compact_model", "reset"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(names[i], name) == 0)
@@ -314,6 +314,21 @@ static int take_knobs(struct parser *p, struct json_object *context, struct err 
 	return 0;
 }
 
+static int take_compact_model(struct parser *p, struct json_object *context, struct err *err)
+{
+	static const char pointer[] = "context/compact_model";
+	struct json_object *value = json_get(context, "compact_model");
+	const char *name = json_object_get_string(value);
+
+	if (!value)
+		return 0;
+	if (!json_object_is_type(value, json_type_string) ||
+	    (!strchr(name, '/') && strcmp(name, "inherit") != 0))
+		return wrong(p, pointer, err, "write PROVIDER/NAME or inherit, not", name);
+	p->role->compact_model = mem_strdup(name);
+	return 0;
+}
+
 /* `context:` is kept whole for the parts that read more of it. */
 static int take_limits(struct parser *p, struct err *err)
 {
@@ -326,6 +341,8 @@ static int take_limits(struct parser *p, struct err *err)
 		return -1;
 	struct json_object *context = role->context;
 	if (take_number(p, context, "context/max_rounds", "max_rounds", &role->max_rounds, err) < 0)
+		return -1;
+	if (take_compact_model(p, context, err) < 0)
 		return -1;
 	return take_knobs(p, context, err);
 }
@@ -439,6 +456,7 @@ void role_free(struct role *role)
 	free(role->prompt);
 	free(role->path);
 	free(role->model);
+	free(role->compact_model);
 	free(role->effort);
 	free(role->network);
 	json_object_put(role->output_schema);

@@ -152,12 +152,47 @@ static void r4_invented_files(void **state)
 	message_free(m);
 }
 
+/* H16: a summary of another model has no cached prefix to read, so that it pays later, or never. */
+static void h16_the_price_of_another_model(void **state)
+{
+	struct model model = {.cache = CACHE_EXPLICIT,
+			      .price = {.known = true,
+					.input = 3,
+					.output = 15,
+					.cache_read = 0.3,
+					.cache_write = 3.75}};
+	struct model other = {.price = {.known = true, .input = 1, .output = 5}};
+	struct pace_input own = {.model = &model,
+				 .base = 20000,
+				 .growth = 1500,
+				 .summary = 3000,
+				 .least = 30000,
+				 .threshold = 167000};
+	struct pace_input in = own;
+
+	in.asked = &other;
+	/* F = 3000 * 5 + 20000 * 1 + 20000 * 3.45 = 104,000 instead of 114,000. */
+	assert_in_range(pace_threshold(&in), 51500, 52500);
+	assert_true(pace_threshold(&in) < pace_threshold(&own));
+	/* 80,000 tokens read afresh cost 80,000 instead of 30,000 from the cache: 24,000 are saved a
+	 * round, and 7 of them are no longer enough. */
+	assert_true(pace_pays(&own, 100000, 7));
+	assert_false(pace_pays(&in, 100000, 7));
+	assert_true(pace_pays(&in, 100000, 8));
+	other.price.input = 15; /* dearer than it can ever bring */
+	assert_true(pace_threshold(&in) > pace_threshold(&own));
+	other.price.known = false;
+	assert_int_equal(pace_threshold(&in), 167000);
+	assert_false(pace_pays(&in, 160000, 1000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(h8_the_tail_reaches_back_to_the_work),
 		cmocka_unit_test(h22_the_focus_is_the_work),
 		cmocka_unit_test(w11_prices_make_a_smaller_window_cheaper),
+		cmocka_unit_test(h16_the_price_of_another_model),
 		cmocka_unit_test(r4_invented_files),
 	};
 	return cmocka_run_group_tests_name("agent/progress", tests, NULL, NULL);

@@ -165,6 +165,27 @@ static void test_numbers_of_the_context(void **state)
 	role_free(role);
 }
 
+/* H16: who summarises is a name beside the numbers. */
+static void test_the_model_of_compactions(void **state)
+{
+	struct role *role =
+		parse("---\ncontext: {compact_model: acme/small, clear_keep: 7}\n---\nGo.", false);
+
+	assert_string_equal(role->compact_model, "acme/small");
+	assert_int_equal(json_object_object_length(role->knobs), 1);
+	role_free(role);
+	role = parse("---\ncontext: {compact_model: inherit}\n---\nGo.", false);
+	assert_string_equal(role->compact_model, "inherit");
+	role_free(role);
+	refused("---\nname: x\ncontext:\n  compact_model: small\n---\nGo.",
+		"r.md:4: write PROVIDER/");
+	refused("---\ncontext: {compact_model: 7}\n---\nGo.", "PROVIDER/NAME");
+	role = parse("---\ncontext: {compact_model: small}\n---\nGo.", true);
+	assert_null(role->compact_model);
+	assert_true(noted(role, "'small'"));
+	role_free(role);
+}
+
 static void test_what_follows_from_tools(void **state)
 {
 	static const struct {
@@ -438,6 +459,7 @@ int main(void)
 		rig_test(test_rights_of_built_in_roles),
 		rig_test(test_buffers_of_built_in_roles),
 		rig_test(test_numbers_of_the_context),
+		rig_test(test_the_model_of_compactions),
 		rig_test(test_all_fields),
 		rig_test(test_what_follows_from_tools),
 		rig_test(test_strict_errors),
