@@ -25,6 +25,7 @@
 #define NEAR_RESERVE  85 /* per cent of the reserve */
 #define BYTES_A_TOKEN 8
 #define WISH_TOKENS   2000 /* of the words that ask */
+#define SMALL_SUMMARY 1000 /* tokens: no reason to refuse one, our count of little text is rough */
 #define DESCRIBED     160  /* bytes of what a round began with */
 
 int64_t compact_estimate(const struct view *view, size_t from, size_t to)
@@ -126,6 +127,10 @@ static int take_answer(struct compact_job *job, struct stream_answer *answer)
 	buf_clear(&job->summary);
 	rc = summary_take(answer->message, cut, (size_t)job->replaced * BYTES_A_TOKEN,
 			  &job->summary, &why);
+	/* X3: bytes are only a bound; what counts is what it takes in the window. */
+	if (rc == 0 && ledger_estimate_text(&job->a->ledger, buf_str(&job->summary),
+					    job->summary.len) > MAX(job->replaced, SMALL_SUMMARY))
+		rc = err_set(&why, ERR_INVALID, "the summary is larger than what it replaces");
 	if (rc == 0)
 		rc = check_summary(job, &why);
 	if (rc == 0)

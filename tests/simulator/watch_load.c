@@ -66,9 +66,18 @@ void watch_load(struct session *s)
 		watch_fail(s, "H12", "%lld of %zu messages are in the transcript",
 			   (long long)records.messages, s->agent.conversation.n);
 	conversation_init(&c);
-	if (transcript_load(path, &c, &stats, &e) < 0)
+	if (transcript_load(path, &c, &stats, &e) < 0) {
 		watch_fail(s, "H12", "the loader fails: %s", e.message);
-	else if (validate_all(c.messages, c.n, &e) < 0)
+		return;
+	}
+	/* An answer at the end is what a user message follows (transcript.h). */
+	if (conversation_last(&c)->role == MESSAGE_ASSISTANT) {
+		struct message *m = message_new(MESSAGE_USER);
+
+		message_add_text(m, ORIGIN_NUDGE, "Go on.", 6);
+		conversation_append(&c, m);
+	}
+	if (validate_all(c.messages, c.n, &e) < 0)
 		watch_fail(s, "H12", "what was loaded is no valid request: %s", e.message);
 	conversation_release(&c);
 }
