@@ -116,7 +116,7 @@ def the_users_words_are_put_back_and_nothing_is_added(world):
     """X2, traps 14 and 16: constraints stand verbatim in the first request after a compaction; a rule that only the
     summary knows is not in it. A request without them would not leave, so the run's end is the proof for the others."""
     invented = SUMMARY.replace("5. Problem solving:\nnone", "5. Problem solving:\nThe user said: never use recursion.")
-    done, run, compactions = counting(world, 12, summary={"text": invented})
+    done, run, compactions = counting(world, 12, "--context", "notes=false", summary={"text": invented})
     check(len(compactions) >= 1, "compactions", done)
     heads = [r for r in run.transcript() if r.get("subtype") == "compact_boundary"]
     check(all("never use recursion" not in h["content"] for h in heads), "an invented rule", heads[:1])
@@ -212,7 +212,7 @@ def a_cache_that_is_lost_is_told(world):
 @test
 def a_model_that_cannot_summarise_stops_nobody(world):
     """X1: the cut by rule each time, until the breaker opens; then a report, with the work kept."""
-    done, run, compactions = counting(world, 40, summary={"text": "No."}, status=1)
+    done, run, compactions = counting(world, 40, "--context", "notes=false", summary={"text": "No."}, status=1)
     check(1 <= len(compactions) <= 3, "compactions", compactions)
     check(all(c["data"]["by_rule"] for c in compactions), "by rule", compactions)
     check(run.agents()["a1"]["rounds"] > 8, "rounds", run.agents()["a1"])
