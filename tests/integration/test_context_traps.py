@@ -21,7 +21,7 @@ def counting(world, last, *options, first=(), step=None, window=16000, status=0,
     ]
     model = f"rehearsal:{world.scenario(rules, window=window, **top)}"
     done = world.baton("run", "Count to the end.", "--model", model, "--window", str(window),
-                       "--context", "notes=false", *options, status=status)
+                       "--context", "notes=false", "--context", "collapse=false", *options, status=status)
     run = world.run()
     return done, run, run.records("agent.compact")
 
