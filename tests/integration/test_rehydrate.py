@@ -74,7 +74,7 @@ def files_and_instructions_come_back_as_they_are(world):
     head = bodies[after]
     check(holds(head, "src/a.c, read again from disk now:\n     1\tint new_bytes;\n"), "the new bytes", texts(head))
     check(holds(head, "src/gone.c is gone"), "a deleted file is named as gone", texts(head))
-    check(not holds(head, "old_bytes"), "old bytes", texts(head))
+    check(not holds(head, "int old_bytes"), "old bytes", texts(head))
     # Trap 14: the rule file's text byte for byte, at the start of the request.
     equal(texts(head)[0], f"Instructions from AGENTS.md (project):\n\n{ROOT}", "the root's instructions")
     # What the file holds now was seen: its edit is not refused.
