@@ -99,12 +99,6 @@ static const struct attachment attachments[] = {
 	{"files", false, add_files},
 };
 
-const struct attachment *attachment_table(size_t *ret_count)
-{
-	*ret_count = ARRAY_SIZE(attachments);
-	return attachments;
-}
-
 /* Tokens of the blocks from `first` on. */
 static int64_t tokens_from(const struct agent *a, const struct message *head, size_t first)
 {

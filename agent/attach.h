@@ -28,8 +28,6 @@ struct attachment {
 		   struct err *err);
 };
 
-const struct attachment *attachment_table(size_t *ret_count);
-
 /* Runs the table. 0 or -1. */
 int attach_all(struct agent *a, struct attach_input *in, struct message *head, struct err *err);
 

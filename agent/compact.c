@@ -88,20 +88,12 @@ bool compact_possible(struct agent *a)
 	return a->breaker.state == BREAKER_CLOSED && find_tail(a) >= 2;
 }
 
-static bool is_summary(const struct message *m)
-{
-	for (size_t i = 0; i < m->n_blocks; i++)
-		if (m->blocks[i].origin == ORIGIN_SUMMARY)
-			return true;
-	return false;
-}
-
 /* Summaries at the view's beginning. */
 static size_t leading_summaries(const struct view *view)
 {
 	size_t n = 0;
 
-	while (n < view->n && is_summary(view->list[n]))
+	while (n < view->n && message_is_summary(view->list[n]))
 		n++;
 	return n;
 }

@@ -76,7 +76,7 @@ static int take_word(struct compact_job *job, struct json_object *word)
 	return 0;
 }
 
-static bool is_word(struct json_object *wish)
+bool compact_is_word(struct json_object *wish)
 {
 	return json_flag(wish, "accept", false) || json_flag(wish, "reject", false) ||
 	       json_str(wish, "summary", NULL) != NULL;
@@ -96,8 +96,11 @@ int compact_review(struct compact_job *job, struct err *err)
 	while (clock_mono_ms() < deadline && !waiter_report_wanted(a->waiter, NULL)) {
 		AUTO_JSON struct json_object *wish = waiter_take_compact(a->waiter);
 
-		if (wish && is_word(wish))
+		if (wish && compact_is_word(wish))
 			return take_word(job, wish);
+		if (wish)
+			event_warning(a->channel, "not followed: a compaction waits for --accept, "
+						  "--reject or --edit first");
 		if (a->transport.wait(a->transport.arg, deadline, err) < 0)
 			return -1;
 	}

@@ -209,6 +209,14 @@ static struct json_object *block_to_json(const struct block *b)
 }
 
 /* What is absent is left out: most blocks of a transcript have three members. */
+bool message_is_summary(const struct message *m)
+{
+	for (size_t i = 0; i < m->n_blocks; i++)
+		if (m->blocks[i].origin == ORIGIN_SUMMARY)
+			return true;
+	return false;
+}
+
 struct json_object *message_to_json(const struct message *m)
 {
 	struct json_object *o = json_object_new_object();

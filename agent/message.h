@@ -99,6 +99,9 @@ size_t message_count(const struct message *m, enum block_kind kind);
 /* A blank assistant turn: no text, no call (thinking alone counts as blank; trap 26). */
 bool message_is_blank(const struct message *m);
 
+/* It stands for messages that were summarised (H5). */
+bool message_is_summary(const struct message *m);
+
 /* The record form for the transcript and back (X12): everything but rendered, splice and estimate.
  */
 struct json_object;

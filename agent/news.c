@@ -33,12 +33,6 @@ static const struct news table[] = {
 	{"instructions", instructions_news},
 };
 
-const struct news *news_table(size_t *ret_count)
-{
-	*ret_count = ARRAY_SIZE(table);
-	return table;
-}
-
 void news_add(struct agent *a, struct message *m)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)

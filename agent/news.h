@@ -12,8 +12,6 @@ struct news {
 	void (*add)(struct agent *a, struct message *m); /* blocks or none */
 };
 
-const struct news *news_table(size_t *ret_count);
-
 /* Runs the table on a message of results that is about to be appended. */
 void news_add(struct agent *a, struct message *m);
 

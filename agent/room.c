@@ -12,7 +12,7 @@
  */
 #include "agent/room.h"
 
-#include "agent/compact.h"
+#include "agent/compact_review.h"
 #include "agent/context/pace.h"
 #include "agent/context/rungs.h"
 #include "agent/events.h"
@@ -199,6 +199,10 @@ static int take_wish(struct agent *a, struct err *err)
 	if (json_flag(wish, "undo", false)) {
 		if (compact_undo(a, &why) > 0)
 			event_warning(a->channel, "not undone: %s", why.message);
+		return 0;
+	}
+	if (compact_is_word(wish)) {
+		event_warning(a->channel, "no compaction waits for a word any more");
 		return 0;
 	}
 	mode = json_str(wish, "mode", "");

@@ -310,14 +310,6 @@ bool session_notes_pending(const struct agent *a)
 	return a->notes.call != NULL;
 }
 
-static bool is_summary(const struct message *m)
-{
-	for (size_t i = 0; i < m->n_blocks; i++)
-		if (m->blocks[i].origin == ORIGIN_SUMMARY)
-			return true;
-	return false;
-}
-
 enum notes_use session_notes_use(const struct agent *a, size_t *ret_tail)
 {
 	const struct session_notes *s = &a->notes;
@@ -331,7 +323,7 @@ enum notes_use session_notes_use(const struct agent *a, size_t *ret_tail)
 	uid = a->conversation.messages[s->covered]->uid;
 	while (i < a->view.n && message_position(a->view.list[i]) < uid)
 		i++;
-	if (i == 0 || i >= a->view.n || is_summary(a->view.list[i]))
+	if (i == 0 || i >= a->view.n || message_is_summary(a->view.list[i]))
 		return NOTES_LOST;
 	*ret_tail = i;
 	return NOTES_USABLE;

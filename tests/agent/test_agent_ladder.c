@@ -144,6 +144,18 @@ static void h8_from_keeps_the_beginning(void **state)
 	fake_release(&p);
 }
 
+/* A word that comes when no compaction waits for it is no wish for one. */
+static void x4_a_late_word_compacts_nothing(void **state)
+{
+	static const struct fake_step script[] = {ROUNDS, {.calls = REPORT_CALL}};
+	struct fake_parent p = {.pid = 0};
+
+	manual(&p, script, ARRAY_SIZE(script), "{\"accept\":true}");
+	assert_true(fake_event_seen(&p, "warning", "no compaction waits"));
+	fake_expect(&p, 4, "OLD-1");
+	fake_release(&p);
+}
+
 static void h8_a_wrong_pivot_is_told(void **state)
 {
 	static const struct fake_step script[] = {ROUNDS, {.calls = REPORT_CALL}};
@@ -261,6 +273,7 @@ int main(void)
 		WITH_FOLDER(h4_a_failed_pass_falls_through),
 		WITH_FOLDER(h6_a_focus_is_followed),
 		WITH_FOLDER(h8_from_keeps_the_beginning),
+		WITH_FOLDER(x4_a_late_word_compacts_nothing),
 		WITH_FOLDER(h8_a_wrong_pivot_is_told),
 		WITH_FOLDER(x4_undo),
 		WITH_FOLDER(r4_twice_means_reset),

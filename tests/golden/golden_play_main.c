@@ -138,7 +138,7 @@ static bool find_model(const char *word, struct model **ret)
 
 int main(int argc, char **argv)
 {
-	struct golden_options o = {.seed = 1, .context = "{\"notes\":false,\"max_compactions\":0}"};
+	struct golden_options o = {.seed = 1, .context = "{\"notes\":false}"};
 	struct golden *g;
 	struct err e = ERR_INIT;
 	int64_t n;

@@ -23,7 +23,7 @@ static struct golden *goldens[ARRAY_SIZE(names)];
 
 #define ROUNDS 60
 /* Compactions come when they are asked for, and by a summary. */
-#define CONTEXT "{\"notes\":false,\"max_compactions\":0}"
+#define CONTEXT "{\"notes\":false}"
 
 static const int counts[] = {1, 3, 12};
 

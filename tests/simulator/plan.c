@@ -128,7 +128,7 @@ static void add_model(const struct session_plan *p, struct buf *out)
 static void add_knobs(const struct session_plan *p, struct buf *out)
 {
 	buf_addf(out,
-		 ",\"context\":{\"compact\":%s,\"max_compactions\":0,\"decay\":%s,"
+		 ",\"context\":{\"compact\":%s,\"decay\":%s,"
 		 "\"clear_idle\":%s,\"budget_notes\":%s,\"proactive_pct\":%lld%s},",
 		 p->compact_off ? "false" : "true", p->decay ? "true" : "false",
 		 p->clear_idle ? "true" : "false", p->budget_notes ? "true" : "false",
