@@ -12,7 +12,6 @@
 #include "agent/calls.h"
 #include "agent/compact.h"
 #include "agent/context/epoch.h"
-#include "agent/room.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -112,16 +111,21 @@ static void write_chunks(const char *text, const struct golden_step *call, size_
 }
 
 /* Counts are not told: the ledger rests on its own. */
-static void write_stream(struct golden_agent *ga, struct buf *out)
+static void write_stream(struct golden_agent *ga, enum call_purpose purpose, const char *body,
+			 size_t n, struct buf *out)
 {
-	AUTO_BUF struct buf summary = BUF_INIT;
+	AUTO_BUF struct buf written = BUF_INIT;
 	const struct golden_step *call = NULL;
 	const char *text = "Understood.";
 
-	if (ga->request.purpose == CALL_COMPACT) {
+	if (purpose == CALL_COMPACT) {
 		summarise(ga->options.summariser, ga->golden, (int)ga->agent.conversation.round,
-			  &ga->random, &ga->lies, &summary);
-		text = buf_str(&summary);
+			  &ga->random, &ga->lies, &written);
+		text = buf_str(&written);
+	} else if (purpose == CALL_BACKGROUND) {
+		take_notes(ga->options.summariser, ga->golden, body, n, &ga->random, &ga->lies,
+			   &written);
+		text = buf_str(&written);
 	} else if (ga->step) {
 		call = ga->step;
 		text = call->say;
@@ -134,53 +138,70 @@ static void write_stream(struct golden_agent *ga, struct buf *out)
 
 /* ---- the transport ---- */
 
+/* One call that is waited for, and beside it a pass of the notes. */
 static int64_t start(void *arg, const struct call_request *request,
 		     const struct call_events *events, void *user, struct err *err)
 {
 	struct golden_agent *ga = arg;
+	struct golden_call *call = &ga->calls[request->purpose == CALL_BACKGROUND];
 
-	if (request->purpose == CALL_BACKGROUND)
-		return err_set(err, ERR_BUSY, "no background calls here");
-	assert_null(ga->events);
-	ga->events = events;
-	ga->user = user;
-	ga->request = *request;
-	return ++ga->req;
+	(void)err;
+	assert_null(call->events);
+	*call = (struct golden_call){events, user, *request, ++ga->req};
+	return call->req;
 }
 
 static void cancel(void *arg, int64_t req)
 {
 	struct golden_agent *ga = arg;
 
-	if (req == ga->req)
-		ga->events = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(ga->calls); i++)
+		if (req == ga->calls[i].req)
+			ga->calls[i].events = NULL;
+}
+
+static void keep_body(struct golden_agent *ga, enum call_purpose purpose, const char *body,
+		      size_t n)
+{
+	struct buf *copy = purpose == CALL_COMPACT ? &ga->question : &ga->body;
+
+	if (purpose == CALL_BACKGROUND)
+		return;
+	buf_clear(copy);
+	buf_add(copy, body, n);
+}
+
+static void answer(struct golden_agent *ga, struct golden_call *open, struct err *err)
+{
+	struct golden_call call = *open;
+	struct call_end end = {.outcome = "ok", .ttft_ms = 1, .message = ""};
+	AUTO_BUF struct buf stream = BUF_INIT;
+	size_t n;
+
+	if (!call.events)
+		return;
+	const char *body = call.events->body(call.user, &n);
+	keep_body(ga, call.request.purpose, body, n);
+	if (!ga->options.model || (ga->step && call.request.purpose == CALL_MAIN))
+		write_stream(ga, call.request.purpose, body, n, &stream);
+	else if (ga->options.model(ga->options.arg, &call.request, body, n, &stream) < 0)
+		end = (struct call_end){.outcome = "failed",
+					.class = CALL_NETWORK,
+					.ttft_ms = -1,
+					.message = "the live model gave no answer"};
+	open->events = NULL;
+	if (!strcmp(end.outcome, "ok"))
+		call.events->on_data(call.user, stream.data, stream.len, err);
+	call.events->on_end(call.user, &end);
 }
 
 static int wait_answer(void *arg, int64_t deadline_ms, struct err *err)
 {
 	struct golden_agent *ga = arg;
-	const struct call_events *events = ga->events;
-	struct call_end end = {.outcome = "ok", .ttft_ms = 1, .message = ""};
-	AUTO_BUF struct buf stream = BUF_INIT;
-	size_t n;
 
-	if (!events)
-		return 0;
-	const char *body = events->body(ga->user, &n);
-	struct buf *copy = ga->request.purpose == CALL_COMPACT ? &ga->question : &ga->body;
-	buf_clear(copy);
-	buf_add(copy, body, n);
-	if (!ga->options.model || (ga->step && ga->request.purpose == CALL_MAIN))
-		write_stream(ga, &stream);
-	else if (ga->options.model(ga->options.arg, ga->request.purpose, body, n, &stream) < 0)
-		end = (struct call_end){.outcome = "failed",
-					.class = CALL_NETWORK,
-					.ttft_ms = -1,
-					.message = "the live model gave no answer"};
-	ga->events = NULL;
-	if (!strcmp(end.outcome, "ok"))
-		events->on_data(ga->user, stream.data, stream.len, err);
-	events->on_end(ga->user, &end);
+	(void)deadline_ms;
+	for (size_t i = 0; i < ARRAY_SIZE(ga->calls); i++)
+		answer(ga, &ga->calls[i], err);
 	return 0;
 }
 
@@ -336,16 +357,15 @@ static void ask(struct golden_agent *ga, struct ask_result *r)
 		fail_msg("%s: %s", ga->golden->name, ga->agent.outcome.reason);
 }
 
-static void play_round(struct golden_agent *ga, bool ladder)
+/* With notes a compaction may be asked for at any moment, so the threshold is always near. */
+static void play_round(struct golden_agent *ga)
 {
 	struct agent *a = &ga->agent;
 	struct ask_result r = {.ttft_ms = -1};
 	struct err e = ERR_INIT;
-	int64_t epoch = a->view.epoch;
 
-	if (ladder)
-		must(room_make(a, &e), &e);
-	ga->compactions += a->view.epoch != epoch;
+	view_sync(&a->view, &a->conversation);
+	session_notes_tick(a, ledger_used(&a->ledger) + 1);
 	ask(ga, &r);
 	append_answer(ga, &r.answer);
 	stream_answer_release(&r.answer);
@@ -353,7 +373,7 @@ static void play_round(struct golden_agent *ga, bool ladder)
 	must(calls_run(a, conversation_last(&a->conversation), false, &e), &e);
 }
 
-void golden_agent_play(struct golden_agent *ga, int round, bool ladder)
+void golden_agent_play(struct golden_agent *ga, int round)
 {
 	const struct golden *g = ga->golden;
 
@@ -363,7 +383,7 @@ void golden_agent_play(struct golden_agent *ga, int round, bool ladder)
 		if (ga->step->user)
 			say(ga, ga->step->user);
 		else
-			play_round(ga, ladder);
+			play_round(ga);
 		ga->at++;
 	}
 	ga->step = NULL;

@@ -14,8 +14,8 @@
 #include "agent/state.h"
 
 /* Answers a call that a real model is wanted for: appends the bytes of a stream of the model's API. -1: it failed. */
-typedef int (*golden_model)(void *arg, enum call_purpose purpose, const char *body, size_t n,
-			    struct buf *stream);
+typedef int (*golden_model)(void *arg, const struct call_request *request, const char *body,
+			    size_t n, struct buf *stream);
 
 /* What is broken on purpose behind a compaction, to show that the test notices. */
 enum golden_mutant {
@@ -39,6 +39,13 @@ struct golden_options {
 	void *arg;
 };
 
+struct golden_call { /* events NULL: none is open */
+	const struct call_events *events;
+	void *user;
+	struct call_request request; /* its texts are the product's constants */
+	int64_t req;
+};
+
 struct golden_agent {
 	struct agent agent;
 	const struct golden *golden;
@@ -49,12 +56,9 @@ struct golden_agent {
 	uint64_t random;
 	struct lies lies;
 	int compactions;
-	struct buf body;     /* of the newest request for the agent itself */
-	struct buf question; /* of the newest compaction request */
-	/* The open call. */
-	const struct call_events *events;
-	void *user;
-	struct call_request request;
+	struct buf body;	     /* of the newest request for the agent itself */
+	struct buf question;	     /* of the newest compaction request */
+	struct golden_call calls[2]; /* that is waited for; in the background */
 	int64_t req;
 };
 
@@ -62,9 +66,9 @@ struct golden_agent {
 struct golden_agent *golden_agent_new(const struct golden *golden,
 				      const struct golden_options *options);
 void golden_agent_free(struct golden_agent *ga);
-/* Goes on until `round` is over; with `ladder` room is made before each request, as the agent does it. */
-void golden_agent_play(struct golden_agent *ga, int round, bool ladder);
-/* A compaction now. */
+/* Goes on until `round` is over. Notes are kept (H4) unless the context says `"notes":false`. */
+void golden_agent_play(struct golden_agent *ga, int round);
+/* A compaction now: by the notes if there are any and they can be used, else by a summary. */
 void golden_agent_compact(struct golden_agent *ga);
 /* One rung of the ladder on its own; returns the tokens that it freed. */
 int64_t golden_agent_rung(struct golden_agent *ga, const struct rung *rung);

@@ -2,11 +2,11 @@
  * golden_play_main.c - plays one golden conversation with a summariser or with a real model, scores it, and
  * keeps what it saw. Run by tests/golden/run, which has the key and the network.
  *
- *   golden_play FOLDER NAME COMPACTIONS good|lazy|lying KEEP
- *   golden_play FOLDER NAME COMPACTIONS PROVIDER/MODEL KEEP
+ *   golden_play FOLDER NAME COMPACTIONS good|lazy|lying KEEP [notes]
+ *   golden_play FOLDER NAME COMPACTIONS PROVIDER/MODEL KEEP [notes]
  *
- * KEEP is a folder that exists, or "-". With a model a call is one line on stdout, "CALL purpose bytes", and the body
- * behind it; the answer is one line on stdin, "OK bytes" with the stream's bytes behind it, or "FAIL". The last
+ * KEEP is a folder that exists, or "-"; `notes`: those of the session are kept (H4). With a model a call is one line on
+ * stdout, "CALL purpose bytes beta", and the body behind it; the answer is one line on stdin, "OK bytes" with the stream's bytes behind it, or "FAIL". The last
  * line on stdout is "RESULT" and a JSON object.
  */
 #include "golden_agent.h"
@@ -28,14 +28,15 @@
 #define ROUNDS	   60
 #define ANSWER_MAX (64 << 20)
 
-static int ask_script(void *arg, enum call_purpose purpose, const char *body, size_t n,
+static int ask_script(void *arg, const struct call_request *request, const char *body, size_t n,
 		      struct buf *stream)
 {
 	char line[64];
 	long long bytes = 0;
 
 	(void)arg;
-	printf("CALL %s %zu\n", call_purpose_name(purpose), n);
+	printf("CALL %s %zu %s\n", call_purpose_name(request->purpose), n,
+	       request->beta ? request->beta : "");
 	fwrite(body, 1, n, stdout);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin) || sscanf(line, "OK %lld", &bytes) != 1 ||
@@ -88,6 +89,7 @@ static void print_result(const struct golden_agent *ga, const struct golden_scor
 	json_set_i64(result, "invented", (int64_t)score->invented);
 	json_set_i64(result, "compactions", ga->compactions);
 	json_set_i64(result, "by_rule", ga->agent.counts.by_rule);
+	json_set_i64(result, "by_notes", ga->agent.counts.by_notes);
 	for (size_t i = 0; i < ga->golden->answer.n; i++)
 		hits += strstr(answer, ga->golden->answer.texts[i]) != NULL;
 	json_set_i64(result, "answered", (int64_t)(hits * 100 / ga->golden->answer.n));
@@ -106,7 +108,7 @@ static void play(const struct golden *g, const struct golden_options *o, int n, 
 					 "Answer in text, from what you know; call no tool.");
 
 	for (int i = 1; i <= n; i++) {
-		golden_agent_play(ga, ROUNDS * i / n, false);
+		golden_agent_play(ga, ROUNDS * i / n);
 		keep_request(folder, "original.txt", &ga->body);
 		golden_agent_compact(ga);
 	}
@@ -143,11 +145,15 @@ int main(int argc, char **argv)
 	struct err e = ERR_INIT;
 	int64_t n;
 
-	if (argc != 6 || text_parse_i64(argv[3], &n) < 0 || n < 1 || n > 12) {
-		fprintf(stderr,
-			"usage: golden_play FOLDER NAME COMPACTIONS SUMMARISER|MODEL KEEP\n");
+	bool notes = argc == 7 && !strcmp(argv[6], "notes");
+
+	if ((argc != 6 && !notes) || text_parse_i64(argv[3], &n) < 0 || n < 1 || n > 12) {
+		fprintf(stderr, "usage: golden_play FOLDER NAME COMPACTIONS SUMMARISER|MODEL KEEP "
+				"[notes]\n");
 		return 2;
 	}
+	if (notes)
+		o.context = "{\"notes\":true}";
 	o.window = n <= 2 ? 100000 : n <= 6 ? 48000 : 24000;
 	while (o.summariser < SUMMARISERS && strcmp(summariser_name(o.summariser), argv[4]) != 0)
 		o.summariser++;

@@ -6,6 +6,8 @@
  */
 #include "summarisers.h"
 
+#include "golden_check.h"
+
 #include <string.h>
 
 #include "base/memory.h"
@@ -137,20 +139,26 @@ static void add_invention(const struct golden *g, struct lies *lies, uint64_t *r
 	add_lie(lies, mem_strdup(text));
 }
 
+/* One fact as this one remembers it: right, reworded or not at all. */
+static void add_remembered(enum summariser s, const struct fact *f, uint64_t *random,
+			   struct lies *lies, struct buf *out)
+{
+	uint64_t third = s == SUMMARISER_LYING ? golden_random(random) % 3 : 0;
+
+	if (third == 0)
+		add_fact(f, out);
+	else if (third == 1)
+		add_reworded(f, lies, random, out);
+}
+
 static void add_section(enum summariser s, const struct golden *g, int round, size_t section,
 			uint64_t *random, struct lies *lies, struct buf *out)
 {
 	for (size_t i = 0; i < g->n_facts; i++) {
 		const struct fact *f = &g->facts[i];
 
-		if (f->at > round || !(classes_of[section] & 1u << f->class))
-			continue;
-		uint64_t third = s == SUMMARISER_LYING ? golden_random(random) % 3 : 0;
-
-		if (third == 0)
-			add_fact(f, out);
-		else if (third == 1)
-			add_reworded(f, lies, random, out);
+		if (f->at <= round && classes_of[section] & 1u << f->class)
+			add_remembered(s, f, random, lies, out);
 	}
 	if (s == SUMMARISER_LYING && golden_random(random) % 2)
 		add_invention(g, lies, random, out);
@@ -168,4 +176,54 @@ void summarise(enum summariser s, const struct golden *g, int round, uint64_t *r
 			add_section(s, g, round, i, random, lies, out);
 	}
 	buf_adds(out, "</summary>\n");
+}
+
+/* ---- notes ---- */
+
+static const struct {
+	const char *title;
+	unsigned classes;
+} note_sections[] = {
+	{"current state", 1u << FACT_NEXT},
+	{"task specification", 1u << FACT_GOAL | 1u << FACT_CONSTRAINT},
+	{"files and functions", 1u << FACT_FILE | 1u << FACT_FUNCTION},
+	{"workflow", 1u << FACT_COMMAND},
+	{"errors and corrections", 1u << FACT_FAILURE | 1u << FACT_REJECTED},
+	{"learnings", 1u << FACT_DECISION},
+	{"results", 1u << FACT_IDENTIFIER},
+};
+
+static bool is_shown(const struct fact *f, const char *body, size_t n)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!golden_holds(body, n, f->texts[i]))
+			return false;
+	return true;
+}
+
+static void add_notes(enum summariser s, const struct golden *g, const char *body, size_t n,
+		      unsigned classes, uint64_t *random, struct lies *lies, struct buf *out)
+{
+	for (size_t i = 0; i < g->n_facts; i++)
+		if (classes & 1u << g->facts[i].class && is_shown(&g->facts[i], body, n))
+			add_remembered(s, &g->facts[i], random, lies, out);
+	if (s == SUMMARISER_LYING && golden_random(random) % 2)
+		add_invention(g, lies, random, out);
+}
+
+void take_notes(enum summariser s, const struct golden *g, const char *body, size_t n,
+		uint64_t *random, struct lies *lies, struct buf *out)
+{
+	if (s == SUMMARISER_LAZY) {
+		buf_adds(out, "<section name=\"current state\">\nThe work goes on.\n</section>\n");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(note_sections); i++) {
+		AUTO_BUF struct buf text = BUF_INIT;
+
+		add_notes(s, g, body, n, note_sections[i].classes, random, lies, &text);
+		if (text.len)
+			buf_addf(out, "<section name=\"%s\">\n%s</section>\n",
+				 note_sections[i].title, buf_str(&text));
+	}
 }

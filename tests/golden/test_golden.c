@@ -1,8 +1,8 @@
 /*
  * test_golden.c - H19: what code guarantees to survive a compaction, measured without a model.
  *
- * Twelve conversations of 60 rounds, three summarisers, 1, 3 and 12 compactions; then each rung alone. After
- * each the facts are sought in the bytes of the next request. The table is printed, and the bars are the
+ * Twelve conversations of 60 rounds, three summarisers, 1, 3 and 12 compactions by summary and by notes; then
+ * each rung alone. After each the facts are sought in the bytes of the next request. The table is printed, and the bars are the
  * test: words and constraints of the user 100 %, files, commands and failures at least 95 %, nothing invented.
  */
 #include "golden_agent.h"
@@ -24,6 +24,9 @@ static struct golden *goldens[ARRAY_SIZE(names)];
 #define ROUNDS 60
 /* Compactions come when they are asked for, and by a summary. */
 #define CONTEXT "{\"notes\":false}"
+
+/* The same with a session's notes (H4) in the summary's place. */
+#define WITH_NOTES "{\"notes\":true}"
 
 static const int counts[] = {1, 3, 12};
 
@@ -59,7 +62,7 @@ static void h19_all_facts_are_in_the_whole_conversation(void **state)
 		struct golden_agent *ga = golden_agent_new(goldens[i], &o);
 		struct golden_score score = {.invented = 0};
 
-		golden_agent_play(ga, ROUNDS, false);
+		golden_agent_play(ga, ROUNDS);
 		golden_agent_request(ga, NULL, NULL);
 		golden_check(goldens[i], ROUNDS, ga->body.data, ga->body.len, "whole", &score);
 		if (score.missing.len)
@@ -109,18 +112,20 @@ static void check_bars(const struct golden_score *s)
 
 /* ---- compactions ---- */
 
-static void run_compactions(const struct golden *g, struct golden_options o, int n,
-			    struct golden_score *score)
+/* Returns how many of them needed no summary call. */
+static int64_t run_compactions(const struct golden *g, struct golden_options o, int n,
+			       struct golden_score *score)
 {
 	AUTO_FREE char *who = mem_printf("%s/%d", summariser_name(o.summariser), n);
 	struct golden_agent *ga;
+	int64_t by_notes;
 
 	/* Small enough for that many rounds to be more than the tail that stays. */
 	o.window = n == 1 ? 100000 : n == 3 ? 48000 : 24000;
 	o.seed = 1 + (uint64_t)n;
 	ga = golden_agent_new(g, &o);
 	for (int i = 1; i <= n; i++) {
-		golden_agent_play(ga, ROUNDS * i / n, false);
+		golden_agent_play(ga, ROUNDS * i / n);
 		golden_agent_compact(ga);
 	}
 	assert_int_equal(ga->compactions, n);
@@ -128,19 +133,22 @@ static void run_compactions(const struct golden *g, struct golden_options o, int
 	golden_check(g, ROUNDS, ga->body.data, ga->body.len, who, score);
 	golden_check_lies((const char *const *)ga->lies.list, ga->lies.n, ga->body.data,
 			  ga->body.len, who, score);
+	by_notes = ga->agent.counts.by_notes;
 	golden_agent_free(ga);
+	return by_notes;
 }
 
 /* All conversations with one summariser and number of compactions: rows of the table, and the bars. */
-static void run_all(enum summariser summariser, int n)
+static int64_t run_all(enum summariser summariser, int n, const char *context)
 {
-	struct golden_options o = {.summariser = summariser, .context = CONTEXT};
+	struct golden_options o = {.summariser = summariser, .context = context};
 	struct golden_score sum = {.invented = 0};
+	int64_t by_notes = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct golden_score one = {.invented = 0};
 
-		run_compactions(goldens[i], o, n, &one);
+		by_notes += run_compactions(goldens[i], o, n, &one);
 		print_row(names[i], summariser_name(summariser), n, &one);
 		golden_score_add(&sum, &one);
 		golden_score_release(&one);
@@ -148,27 +156,45 @@ static void run_all(enum summariser summariser, int n)
 	print_row("ALL", summariser_name(summariser), n, &sum);
 	check_bars(&sum);
 	golden_score_release(&sum);
+	return by_notes;
 }
 
 static void h19_after_a_good_summary(void **state)
 {
 	print_head();
 	for (size_t k = 0; k < ARRAY_SIZE(counts); k++)
-		run_all(SUMMARISER_GOOD, counts[k]);
+		run_all(SUMMARISER_GOOD, counts[k], CONTEXT);
 }
 
 static void h19_after_a_lazy_summary(void **state)
 {
 	print_head();
 	for (size_t k = 0; k < ARRAY_SIZE(counts); k++)
-		run_all(SUMMARISER_LAZY, counts[k]);
+		run_all(SUMMARISER_LAZY, counts[k], CONTEXT);
 }
 
 static void h19_after_a_lying_summary(void **state)
 {
 	print_head();
 	for (size_t k = 0; k < ARRAY_SIZE(counts); k++)
-		run_all(SUMMARISER_LYING, counts[k]);
+		run_all(SUMMARISER_LYING, counts[k], CONTEXT);
+}
+
+/* H4: what a compaction puts there without a call is measured like a summary, and it is the notes that did it. */
+static void h19_after_notes(void **state)
+{
+	print_head();
+	for (int s = 0; s < SUMMARISERS; s++) {
+		for (size_t k = 0; k < ARRAY_SIZE(counts); k++) {
+			int64_t all = counts[k] * (int64_t)ARRAY_SIZE(names);
+			int64_t by_notes = run_all((enum summariser)s, counts[k], WITH_NOTES);
+
+			print_message("%lld of %lld compactions by notes, %s\n",
+				      (long long)by_notes, (long long)all,
+				      summariser_name((enum summariser)s));
+			assert_true(by_notes * 10 >= all * 9);
+		}
+	}
 }
 
 /* What is broken on purpose must be seen: else the bars guard nothing. */
@@ -203,7 +229,7 @@ static void run_rung(const struct rung *rung)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct golden_agent *ga = golden_agent_new(goldens[i], &o);
 
-		golden_agent_play(ga, ROUNDS, false);
+		golden_agent_play(ga, ROUNDS);
 		freed += golden_agent_rung(ga, rung);
 		golden_agent_request(ga, NULL, NULL);
 		golden_check(goldens[i], ROUNDS, ga->body.data, ga->body.len, rung->name, &sum);
@@ -251,6 +277,7 @@ int main(void)
 		cmocka_unit_test(h19_after_a_good_summary),
 		cmocka_unit_test(h19_after_a_lazy_summary),
 		cmocka_unit_test(h19_after_a_lying_summary),
+		cmocka_unit_test(h19_after_notes),
 		cmocka_unit_test(h19_mutants_are_noticed),
 		cmocka_unit_test(h19_after_each_rung),
 	};
