@@ -53,6 +53,7 @@
 	FRAME(RESULT, 34, "result", FROM_A, FRAME_PARTS, 1 << 20, "status:s reason:s?")            \
 	FRAME(HOOK, 35, "hook", FROM_A, FRAME_PARTS, 8 << 20,                                      \
 	      "generation:i call:s event:s subject:s")                                             \
+	FRAME(RESET, 36, "reset", FROM_A, FRAME_PARTS, 1 << 20, "generation:i call:s")             \
 	/* Worktree service: one operation and its answer, see docs/frames.md. */                  \
 	FRAME(GIT, 50, "git", FROM_P, FRAME_PARTS, 8 << 20, "id:i op:s")                           \
 	FRAME(GIT_DONE, 51, "git_done", FROM_W, FRAME_PARTS, 32 << 20, "id:i ok:b code:s?")        \

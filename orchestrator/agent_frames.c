@@ -43,6 +43,7 @@ static int on_hello(struct agent_record *agent)
 	agent->said_hello = true;
 	agent_expect_work(agent);
 	agent_start_if_ready(agent);
+	agents_pump(agent->run); /* one less is being loaded */
 	return 0;
 }
 

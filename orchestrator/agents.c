@@ -32,6 +32,7 @@
 #define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
 #define TERM_GRACE_MS	3000  /* from TERM to KILL */
 #define HELLO_MS	30000 /* from the spawn to hello */
+#define LOADING_MAX	16    /* processes that have not said hello */
 #define END_GRACE_MS	10000 /* from the result to the end of the process */
 #define REPORT_GRACE_MS 60000 /* from the request to report to the stop */
 
@@ -256,18 +257,34 @@ static void agent_start(struct agent_record *agent)
 	agent_start_if_ready(agent);
 }
 
+/* Processes that are being loaded share the processors: of hundreds at once the last would be heard of after its
+ * deadline, though nothing is wrong with it. */
+static size_t loading(const struct agent_pool *pool)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < pool->count; i++)
+		n += pool->list[i]->child && !pool->list[i]->said_hello;
+	return n;
+}
+
 void agents_pump(struct run *run)
 {
 	struct agent_pool *pool = &run->agents;
+	size_t n = loading(pool);
 
-	if (pool->starting || run->stopping)
+	if (pool->pumping || run->stopping)
 		return;
-	pool->starting = true; /* a start that fails at once comes back here */
-	for (size_t i = 0; i < pool->count && pool->live < pool->limit; i++) {
-		if (pool->list[i]->state == AGENT_QUEUED)
-			agent_start(pool->list[i]);
+	pool->pumping = true; /* a start that fails at once comes back here */
+	for (size_t i = 0; i < pool->count && pool->live < pool->limit && n < LOADING_MAX; i++) {
+		struct agent_record *agent = pool->list[i];
+
+		if (agent->state != AGENT_QUEUED)
+			continue;
+		agent_start(agent);
+		n += agent->child && !agent->said_hello;
 	}
-	pool->starting = false;
+	pool->pumping = false;
 }
 
 /* ---- stopping ---- */

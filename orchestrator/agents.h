@@ -122,12 +122,12 @@ struct agent_pool {
 	size_t count, cap;
 	size_t live;  /* PREPARING to COLLECTING */
 	size_t limit; /* --agents */
-	bool starting;
+	bool pumping;
 };
 
 /* Queues an agent; NULL with err if its role is unusable. Owned by the run. */
 struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err);
-/* Starts queued agents while slots are free. */
+/* Starts queued agents while slots are free; not more at once than the machine can load (agents.c). */
 void agents_pump(struct run *run);
 /* A person's wish on its window (docs/control.md). False: it does not work now. */
 bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n);
