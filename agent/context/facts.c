@@ -38,6 +38,7 @@ void facts_release(struct facts *facts)
 	}
 	for (size_t i = 0; i < facts->n_sayings; i++)
 		free(facts->sayings[i].text);
+	facts_release_names(facts);
 	free(facts->files);
 	free(facts->commands);
 	free(facts->sayings);
@@ -320,10 +321,13 @@ static void take_message(struct facts *facts, const struct message *m)
 	for (size_t i = 0; i < m->n_blocks; i++) {
 		const struct block *b = &m->blocks[i];
 
-		if (b->kind == BLOCK_TOOL_RESULT)
+		if (b->kind == BLOCK_TOOL_RESULT) {
 			take_result(facts, b, m->round);
-		else if (b->kind == BLOCK_TEXT && m->role == MESSAGE_ASSISTANT)
+			facts_take_shown(facts, b->text, b->text_len, m->round);
+		} else if (b->kind == BLOCK_TEXT && m->role == MESSAGE_ASSISTANT) {
 			take_sayings(facts, b, m->round);
+			facts_take_spoken(facts, b->text, b->text_len, m->round);
+		}
 	}
 	if (m->role == MESSAGE_ASSISTANT)
 		facts->answer = m;

@@ -42,6 +42,16 @@ struct fact_saying { /* the model's words, of the time when they were true */
 	int64_t round;
 };
 
+enum fact_name_kind { NAME_FUNCTION, NAME_ID };
+
+struct fact_name {
+	enum fact_name_kind kind;
+	char *text;
+	size_t n;
+	int times;     /* that it was named; of an identifier: that a result showed it */
+	int64_t round; /* of the last time */
+};
+
 struct facts {
 	struct fact_file *files;
 	size_t n_files, cap_files;
@@ -49,6 +59,8 @@ struct facts {
 	size_t n_commands, cap_commands;
 	struct fact_saying *sayings;
 	size_t n_sayings, cap_sayings;
+	struct fact_name *names;
+	size_t n_names, cap_names;
 	size_t taken;		      /* messages of the conversation that were looked at */
 	const struct message *answer; /* whose results come next */
 };
@@ -57,6 +69,13 @@ void facts_release(struct facts *facts); /* also of a zeroed struct */
 
 /* Looks at what was appended since the last time. */
 void facts_take(struct facts *facts, const struct conversation *conversation);
+
+/* facts_names.c: functions and identifiers that the model spoke of, identifiers that a result shows. */
+void facts_take_spoken(struct facts *facts, const char *s, size_t n, int64_t round);
+void facts_take_shown(struct facts *facts, const char *s, size_t n, int64_t round);
+/* The names alone, at most so many tokens of each kind. */
+void facts_write_names(const struct facts *facts, int64_t tokens, struct buf *out);
+void facts_release_names(struct facts *facts);
 
 /* Of a failed command's result: appends why it failed, some lines that look like errors and the last ones. For
  * rungs that put a line in the place of a result: a test that fails now may fail otherwise when it is run again,
@@ -70,7 +89,7 @@ struct facts_spec {
 	const struct ledger *ledger;
 };
 
-/* Appends what calls and results show: failures not seen to pass, files, commands. Nothing if there is
+/* Appends what calls and results show: failures not seen to pass, files, commands, names. Nothing if there is
  * nothing. */
 void facts_write(const struct facts *facts, const struct facts_spec *spec, struct buf *out);
 /* Appends what the model said of decisions and of the next step: words, so whoever puts them into a request lets

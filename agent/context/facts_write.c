@@ -17,6 +17,9 @@
 #define COMMAND_SIMILAR 85
 #define EXACT		100 /* two paths that differ are two files */
 
+#define NAMES_SHARE	10 /* per cent of the tokens, each kind */
+#define NAMED_OFTEN	3  /* more than that says nothing more */
+
 static const char heading[] = "On record from the calls and results of this conversation, kept by "
 			      "rule; where a summary says "
 			      "something else, this holds:\n";
@@ -77,6 +80,8 @@ static int64_t newest_round(const struct facts *facts)
 		newest = MAX(newest, facts->files[i].round);
 	for (size_t i = 0; i < facts->n_commands; i++)
 		newest = MAX(newest, facts->commands[i].round);
+	for (size_t i = 0; i < facts->n_names; i++)
+		newest = MAX(newest, facts->names[i].round);
 	return newest;
 }
 
@@ -143,6 +148,35 @@ static void write_files(const struct facts *facts, const struct facts_spec *spec
 		   EXACT, left, out);
 }
 
+/* One line of each kind: a name is worth little, and there are many. */
+static void write_names(const struct facts *facts, const struct facts_spec *spec,
+			enum fact_name_kind kind, int64_t newest, int64_t *left, struct buf *out)
+{
+	size_t before = out->len;
+	struct part p = {.n = 0};
+
+	for (size_t i = 0; i < facts->n_names; i++) {
+		const struct fact_name *f = &facts->names[i];
+
+		if (f->kind == kind)
+			part_add(&p, mem_printf(" %s", f->text), newest - f->round,
+				 MIN(f->times, NAMED_OFTEN));
+	}
+	part_write(&p, kind == NAME_FUNCTION ? "Functions spoken of:" : "Identifiers seen:", spec,
+		   NAMES_SHARE, EXACT, left, out);
+	if (out->len > before)
+		buf_addc(out, '\n');
+}
+
+void facts_write_names(const struct facts *facts, int64_t tokens, struct buf *out)
+{
+	struct facts_spec spec = {.tokens = tokens * 100 / NAMES_SHARE};
+	int64_t newest = newest_round(facts), left = spec.tokens;
+
+	write_names(facts, &spec, NAME_FUNCTION, newest, &left, out);
+	write_names(facts, &spec, NAME_ID, newest, &left, out);
+}
+
 void facts_write(const struct facts *facts, const struct facts_spec *spec, struct buf *out)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
@@ -151,6 +185,8 @@ void facts_write(const struct facts *facts, const struct facts_spec *spec, struc
 	write_commands(facts, spec, true, newest, &left, &text);
 	write_files(facts, spec, true, newest, &left, &text);
 	write_commands(facts, spec, false, newest, &left, &text);
+	write_names(facts, spec, NAME_FUNCTION, newest, &left, &text);
+	write_names(facts, spec, NAME_ID, newest, &left, &text);
 	write_files(facts, spec, false, newest, &left, &text);
 	if (!text.len)
 		return;

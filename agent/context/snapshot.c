@@ -3,8 +3,8 @@
  *
  * One walk over the rounds fills lists of things (a file, a command, a call that failed); a thing that comes
  * again is brought up to date and moves to the end, so each list is in the order of last use. Texts are
- * looked at only for what ends up being shown: the errors of a command are cut out of its last result when
- * the snapshot is written.
+ * looked at only for what ends up being shown (the errors of a command are cut out of its last result when
+ * the snapshot is written), and for names, which cost one look at each byte.
  */
 #include "agent/context/snapshot.h"
 
@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "agent/context/about.h"
+#include "agent/context/facts.h"
 #include "agent/context/rounds.h"
 #include "agent/tools/output.h"
 #include "base/memory.h"
@@ -23,6 +24,7 @@
 #define FAILURE_MAX 900	 /* of what a failing command printed */
 #define LINE_MAX_   160	 /* of a failure that is past */
 #define REPORT_MAX  8000 /* of a result that cannot be had again */
+#define NAME_TOKENS 150	 /* of functions, of identifiers */
 
 enum section { FILES, COMMANDS, FAILED, DECISIONS, REPORTS, SECTIONS };
 
@@ -52,8 +54,9 @@ struct list {
 	size_t n, cap;
 };
 
-struct facts {
+struct lists {
 	struct list list[SECTIONS];
+	struct facts names; /* nothing else of it */
 };
 
 /* ---- collecting ---- */
@@ -84,7 +87,7 @@ static uint64_t key_of(const char *name)
 	return text_hash(name, strlen(name));
 }
 
-static void take_file(struct facts *f, const struct block *call, const struct block *result,
+static void take_file(struct lists *f, const struct block *call, const struct block *result,
 		      int64_t round)
 {
 	char *path = about_target(call);
@@ -102,7 +105,7 @@ static void take_file(struct facts *f, const struct block *call, const struct bl
 		t->reads++;
 }
 
-static void take_command(struct facts *f, const struct block *call, const struct block *result,
+static void take_command(struct lists *f, const struct block *call, const struct block *result,
 			 int64_t round)
 {
 	char *command = about_target(call);
@@ -121,7 +124,7 @@ static void take_command(struct facts *f, const struct block *call, const struct
 }
 
 /* A failure that the same call, or one about the same thing, put right is past: it is told beside the file. */
-static void take_failure(struct facts *f, const struct block *call, const struct block *result,
+static void take_failure(struct lists *f, const struct block *call, const struct block *result,
 			 int64_t round)
 {
 	AUTO_FREE char *target = about_target(call);
@@ -136,7 +139,7 @@ static void take_failure(struct facts *f, const struct block *call, const struct
 	}
 }
 
-static void take_report(struct facts *f, const struct block *call, const struct block *result,
+static void take_report(struct lists *f, const struct block *call, const struct block *result,
 			int64_t round)
 {
 	uint64_t key[2] = {key_of(call->name), text_hash(call->text, call->text_len)};
@@ -148,7 +151,7 @@ static void take_report(struct facts *f, const struct block *call, const struct 
 	t->result = result;
 }
 
-static void take_call(struct facts *f, const struct block *call, const struct block *result,
+static void take_call(struct lists *f, const struct block *call, const struct block *result,
 		      int64_t round)
 {
 	switch (about_kind(call->name)) {
@@ -169,7 +172,7 @@ static const struct block *find_result(const struct message *m, const char *id)
 	return NULL;
 }
 
-static void take_answer(struct facts *f, const struct message *m, const struct message *results)
+static void take_answer(struct lists *f, const struct message *m, const struct message *results)
 {
 	for (size_t i = 0; i < m->n_blocks; i++) {
 		const struct block *b = &m->blocks[i], *result;
@@ -180,6 +183,7 @@ static void take_answer(struct facts *f, const struct message *m, const struct m
 
 			t->result = b;
 			t->round = m->round;
+			facts_take_spoken(&f->names, b->text, b->text_len, m->round);
 		}
 		if (b->kind == BLOCK_TOOL_CALL && results && (result = find_result(results, b->id)))
 			take_call(f, b, result, m->round);
@@ -202,13 +206,17 @@ static size_t first_of_round(const struct conversation *c, int64_t round)
 	return low;
 }
 
-static void collect(struct facts *f, const struct conversation *c, int64_t first, int64_t last)
+static void collect(struct lists *f, const struct conversation *c, int64_t first, int64_t last)
 {
 	for (size_t i = first_of_round(c, first); i < c->n && c->messages[i]->round <= last; i++) {
 		const struct message *m = c->messages[i];
 
 		if (m->role == MESSAGE_ASSISTANT)
 			take_answer(f, m, i + 1 < c->n ? c->messages[i + 1] : NULL);
+		for (size_t k = 0; k < m->n_blocks; k++)
+			if (m->blocks[k].kind == BLOCK_TOOL_RESULT)
+				facts_take_shown(&f->names, m->blocks[k].text,
+						 m->blocks[k].text_len, m->round);
 	}
 }
 
@@ -357,22 +365,23 @@ static size_t write_section(enum section s, const struct list *list, size_t budg
 	return out->len - before;
 }
 
-static void release(struct facts *f)
+static void release(struct lists *f)
 {
 	for (size_t s = 0; s < SECTIONS; s++) {
 		for (size_t i = 0; i < f->list[s].n; i++)
 			free(f->list[s].things[i].name);
 		free(f->list[s].things);
 	}
+	facts_release(&f->names);
 }
 
 void snapshot_write(const struct conversation *conversation, int64_t first, int64_t last,
 		    size_t budget, struct buf *out)
 {
-	struct facts facts = {0};
+	struct lists lists = {0};
 	size_t left = 0;
 
-	collect(&facts, conversation, first, last);
+	collect(&lists, conversation, first, last);
 	buf_addf(out,
 		 START "%" PRId64 " to %" PRId64 ", made by rule from the record; those rounds are "
 		       "not shown any more. The files are "
@@ -380,11 +389,12 @@ void snapshot_write(const struct conversation *conversation, int64_t first, int6
 		 first, last);
 	for (size_t s = 0; s < SECTIONS; s++) {
 		size_t share = budget * (size_t)sections[s].share / 100 + left;
-		size_t took = write_section((enum section)s, &facts.list[s], share, out);
+		size_t took = write_section((enum section)s, &lists.list[s], share, out);
 
 		left = share > took ? share - took : 0;
 	}
-	release(&facts);
+	facts_write_names(&lists.names, NAME_TOKENS, out);
+	release(&lists);
 }
 
 bool snapshot_is(const struct block *block, int64_t *ret_first, int64_t *ret_last)

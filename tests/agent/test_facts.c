@@ -197,6 +197,50 @@ static void r3_taken_in_parts(void **state)
 	assert_int_equal(facts.commands[0].exit_code, 3);
 }
 
+/* H21: names of which a lazy summary says nothing. */
+static void h21_functions_that_were_spoken_of(void **state)
+{
+	round_of("while (1) is in ring_level() and not in Ring.popReady(now) or a word (aside).",
+		 "read", "path", "a.c", "unspoken_of(1)", false);
+	expect("Functions spoken of: ring_level popReady");
+	expect_not("unspoken_of");
+	expect_not("while");
+	expect_not("word");
+}
+
+static void h21_identifiers_that_a_result_shows(void **state)
+{
+	shell("./trace", "board SN-7QF2-00418 digest=sha256:7be1d0a4c2 at 2024-05-17T01:12:09Z, "
+			 "x86_64-linux-gnu 0x7fff12345678 commit 45a970fb f(pin_1234_init(x))");
+	expect("Identifiers seen: SN-7QF2-00418 sha256:7be1d0a4c2\n");
+}
+
+/* A log has one in each line: it can be looked up there. */
+static void h21_a_line_full_of_identifiers_is_a_log(void **state)
+{
+	shell("cat log", "req-10001 a\nreq-10002 b\nreq-10003 c\nreq-10004 d\nreq-10005 e\n");
+	expect_not("Identifiers");
+	shell("./ask", "req-10006");
+	expect("Identifiers seen: req-10006");
+}
+
+static void h21_names_are_bounded(void **state)
+{
+	char text[64];
+
+	shell("make check", "ok");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "ticket CASE-%05d", i);
+		shell("./ask", text);
+	}
+	facts_take(&facts, &conversation);
+	assert_true(facts.n_names <= 200);
+	expect("CASE-00999");
+	expect_not("CASE-00500");
+	assert_true(strlen(written(400)) < 400 * 4);
+	expect("`make check`");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -210,6 +254,10 @@ int main(void)
 		TEST(r3_the_next_step_is_the_last_one_that_was_announced),
 		TEST(r3_decisions_and_what_was_ruled_out),
 		TEST(r3_bounded_in_tokens),
+		TEST(h21_functions_that_were_spoken_of),
+		TEST(h21_identifiers_that_a_result_shows),
+		TEST(h21_a_line_full_of_identifiers_is_a_log),
+		TEST(h21_names_are_bounded),
 		TEST(r3_taken_in_parts),
 	};
 	return cmocka_run_group_tests_name("agent/facts", tests, NULL, NULL);
