@@ -73,9 +73,9 @@ void json_write_string(struct buf *out, const char *s, size_t n);
 void json_write_cstr(struct buf *out, const char *s);
 
 /* Checks `value` against a schema of the part of JSON Schema that tool schemas use: type (also a
- * list), properties, required, additionalProperties (bool), items, enum, minimum, maximum,
- * minLength, maxLength, minItems, maxItems. Error names the place as a JSON pointer and what was
- * expected. */
+ * list), properties, required, additionalProperties (bool), items, enum, const, $ref within the
+ * document, minimum, maximum, minLength, maxLength, minItems, maxItems. Error names the place as a
+ * JSON pointer and what was expected. */
 int json_check_schema(struct json_object *schema, struct json_object *value, struct err *err);
 
 #endif

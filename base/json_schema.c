@@ -15,7 +15,8 @@
 enum { SCHEMA_DEPTH_MAX = 64 };
 
 struct check {
-	struct buf path; /* JSON pointer of the value being checked */
+	struct json_object *root; /* where a $ref is looked up */
+	struct buf path;	  /* JSON pointer of the value being checked */
 	int depth;
 	struct err *err;
 };
@@ -121,6 +122,32 @@ static int check_enum(struct check *c, struct json_object *arg, struct json_obje
 		json_write(&list, json_at(arg, i));
 	}
 	return expected(c, "expected one of %s", buf_str(&list));
+}
+
+static int check_const(struct check *c, struct json_object *arg, struct json_object *value)
+{
+	if (json_object_equal(arg, value))
+		return 0;
+	return expected(c, "expected %s", json_object_to_json_string(arg));
+}
+
+/* Within the same document only, and names without escapes: "#/$defs/statement". A $ref that leads nowhere
+ * forbids nothing, as a type that nobody knows. */
+static int check_ref(struct check *c, struct json_object *arg, struct json_object *value)
+{
+	const char *at =
+		json_object_is_type(arg, json_type_string) ? json_object_get_string(arg) : "";
+	struct json_object *schema = c->root;
+
+	if (*at++ != '#')
+		return 0;
+	while (*at == '/') {
+		size_t n = strcspn(at + 1, "/");
+		AUTO_FREE char *name = mem_strndup(at + 1, n);
+		schema = json_get(schema, name);
+		at += n + 1;
+	}
+	return check_value(c, schema, value);
 }
 
 static int check_minimum(struct check *c, struct json_object *arg, struct json_object *value)
@@ -256,6 +283,8 @@ static const struct {
 } keywords[] = {
 	{"type", check_type},
 	{"enum", check_enum},
+	{"const", check_const},
+	{"$ref", check_ref},
 	{"minimum", check_minimum},
 	{"maximum", check_maximum},
 	{"minLength", check_min_length},
@@ -285,7 +314,7 @@ static int check_value(struct check *c, struct json_object *schema, struct json_
 
 int json_check_schema(struct json_object *schema, struct json_object *value, struct err *err)
 {
-	struct check c = {.path = BUF_INIT, .err = err};
+	struct check c = {.root = schema, .path = BUF_INIT, .err = err};
 	int rc = check_value(&c, schema, value);
 	buf_release(&c.path);
 	return rc;

@@ -60,7 +60,12 @@ enum handoff_part_name {
 		HANDOFF_N_PARTS
 };
 
-enum handoff_origin { HANDOFF_FROM_RECORD, HANDOFF_FROM_USER, HANDOFF_FROM_MODEL };
+enum handoff_origin {
+	HANDOFF_FROM_RECORD,
+	HANDOFF_FROM_USER,
+	HANDOFF_FROM_MODEL,
+	HANDOFF_N_ORIGINS
+};
 
 /* R3. An absent state is written in no form. */
 enum handoff_state {
@@ -72,21 +77,21 @@ enum handoff_state {
 	HANDOFF_CHANGED, /* files: what happened to them */
 	HANDOFF_READ,
 	HANDOFF_DELETED,
+	HANDOFF_N_STATES,
 };
 
 /* Text members of a statement beside `text`: FIELD(member, "json key"). NULL: absent. */
 #define HANDOFF_FIELDS(FIELD)                                                                      \
-	FIELD(speaker,                                                                             \
-	      "speaker")    /* constraints, words: "person", "agent", "evaluator", or a name */    \
-	FIELD(file, "file") /* relative to the root of the worktree; `results:NAME` */             \
+	FIELD(speaker, "speaker") /* of words: "person", "agent", "evaluator", or a name */        \
+	FIELD(file, "file")	  /* relative to the root of the worktree; `results:NAME` */       \
 	FIELD(function, "function")                                                                \
 	FIELD(test, "test")                                                                        \
 	FIELD(command, "command") /* a shell line */                                               \
 	FIELD(commit, "commit")	  /* full id */                                                    \
-	FIELD(hash, "hash") /* git blob id of `file`, as it was when the document was written */   \
-	FIELD(output, "output") /* the lines of a failure; bounded by who writes it */             \
-	FIELD(log, "log")	/* path of the whole output */                                     \
-	FIELD(id, "id")		/* of a task or job */
+	FIELD(hash, "hash")	  /* git blob id of `file` when the document was written */        \
+	FIELD(output, "output")	  /* the lines of a failure; bounded by who writes it */           \
+	FIELD(log, "log")	  /* path of the whole output */                                   \
+	FIELD(id, "id")		  /* of a task or job */
 
 struct handoff_statement {
 	char *text; /* never NULL in a finished document */
@@ -111,10 +116,9 @@ struct handoff_part {
 	HEAD(run, "run")                                                                           \
 	HEAD(agent, "agent")                                                                       \
 	HEAD(role, "role")                                                                         \
-	HEAD(model, "model") /* provider/name of who wrote it */                                   \
-	HEAD(reason,                                                                               \
-	     "reason")	 /* why it was written: handoff_reason_name, or of a person: "person" */   \
-	HEAD(why, "why") /* the same in words */                                                   \
+	HEAD(model, "model")	 /* provider/name of who wrote it */                               \
+	HEAD(reason, "reason")	 /* handoff_reason_name; "person", "import" */                     \
+	HEAD(why, "why")	 /* the same in words */                                           \
 	HEAD(created, "created") /* RFC 3339, UTC */                                               \
 	HEAD(repository, "repository")                                                             \
 	HEAD(branch, "branch")                                                                     \
@@ -138,16 +142,36 @@ void handoff_free(struct handoff *handoff); /* NULL allowed */
  * until the next one is added to that part. `text` is copied, and cleaned of control sequences unless a user said it. */
 struct handoff_statement *handoff_add(struct handoff *handoff, enum handoff_part_name part,
 				      enum handoff_origin origin, const char *text, size_t n);
+/* Sets a text member of the header or of a statement (not `text`): copied, cleaned of control sequences, the old one
+ * freed. NULL takes it away. */
+void handoff_set(char **member, const char *text);
+void handoff_setn(char **member, const char *text, size_t n);
 /* Takes the i-th away. */
 void handoff_remove(struct handoff *handoff, enum handoff_part_name part, size_t i);
 /* The one of a HANDOFF_ONE part, or NULL. */
 struct handoff_statement *handoff_the(const struct handoff *handoff, enum handoff_part_name part);
 
+/* The finders give 0, or -1 for a name that there is not. */
 const char *handoff_part_key(enum handoff_part_name part);
+int handoff_part_find(const char *key, enum handoff_part_name *ret);
 const char *handoff_part_title(enum handoff_part_name part);
 unsigned handoff_part_flags(enum handoff_part_name part);
 const char *handoff_origin_name(enum handoff_origin origin); /* "record", "user", "model" */
-const char *handoff_state_name(enum handoff_state state);    /* "verified", ...; NULL: none */
+int handoff_origin_find(const char *name, enum handoff_origin *ret);
+const char *handoff_state_name(enum handoff_state state); /* "verified", ...; NULL: none */
+int handoff_state_find(const char *name, enum handoff_state *ret);
+
+/* The text members by number, for those who walk all of them. */
+struct handoff_member {
+	const char *key;
+	size_t offset; /* of the char * in struct handoff_statement or struct handoff */
+};
+const struct handoff_member *handoff_fields(size_t *ret_n);
+const struct handoff_member *handoff_heads(size_t *ret_n);
+static inline char **handoff_member(const void *of, const struct handoff_member *member)
+{
+	return (char **)((char *)(uintptr_t)of + member->offset);
+}
 
 /* ---- document_json.c ---- */
 

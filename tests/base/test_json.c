@@ -324,6 +324,24 @@ static void test_schema_limits(void **state)
 	check_schema("{\"maxItems\":1}", "[1,2]", "at '/': expected at most 1 items");
 	check_schema("{\"enum\":[\"low\",1,null]}", "null", NULL);
 	check_schema("{\"enum\":[\"low\",1]}", "\"high\"", "at '/': expected one of \"low\", 1");
+	check_schema("{\"const\":\"low\"}", "\"low\"", NULL);
+	check_schema("{\"const\":\"low\"}", "1", "at '/': expected \"low\"");
+}
+
+static void test_schema_references(void **state)
+{
+#define LIST "{\"$defs\":{\"n\":{\"type\":\"integer\"}},\"items\":{\"$ref\":\"#/$defs/n\"}}"
+	check_schema(LIST, "[1,2]", NULL);
+	check_schema(LIST, "[1,\"x\"]", "at '/1': expected integer, got string");
+	/* A tree of itself ends where the value ends; a reference to itself alone, by the limit. */
+	check_schema("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}", "[[],[[]]]", NULL);
+	check_schema("{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}", "[[],[[1]]]",
+		     "at '/1/0/0': expected array, got int");
+	check_schema("{\"$ref\":\"#\"}", "1", "at '/': nesting deeper than 64");
+	/* What leads nowhere, or out of the document, forbids nothing. */
+	check_schema("{\"$ref\":\"#/$defs/none\"}", "1", NULL);
+	check_schema("{\"$ref\":\"https://example.com/x.json\"}", "1", NULL);
+	check_schema("{\"$ref\":1}", "1", NULL);
 }
 
 static void test_schema_places(void **state)
@@ -363,6 +381,7 @@ int main(void)
 		folder_test(test_file),
 		cmocka_unit_test(test_schema_types),
 		cmocka_unit_test(test_schema_limits),
+		cmocka_unit_test(test_schema_references),
 		cmocka_unit_test(test_schema_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
