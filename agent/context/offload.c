@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
+#include "agent/tools/output_table.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -144,7 +145,7 @@ static void shorten(struct offload *o, struct arrival *a, size_t budget)
 		write_huge(a, budget, where, &raw);
 	else if (a->tool && a->tool->shorten)
 		a->tool->shorten(&a->result, budget, named, &raw);
-	else
+	else if (!output_shorten_table(&raw, full->data, full->len, budget, named))
 		text_clip(&raw, full->data, full->len, budget, named);
 	buf_clear(&a->text);
 	text_sanitize(&a->text, raw.data, raw.len);

@@ -6,6 +6,8 @@
  */
 #include "agent/tools/output.h"
 
+#include "agent/tools/output_table.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -244,6 +246,8 @@ void output_shorten(struct buf *out, const char *s, size_t n, int exit_code, siz
 		buf_add(out, s, n);
 	else if (exit_code > 0)
 		shorten_failure(out, s, n, exit_code, budget, where);
+	else if (output_shorten_table(out, s, n, budget, where))
+		return;
 	else if (lines > LONG_SUCCESS_LINES)
 		shorten_success(out, s, n, lines, budget, where);
 	else

@@ -24,8 +24,8 @@ off_t output_size(int fd);
 /* Does a line look like a part of an error message? */
 bool output_is_error_line(const char *line, size_t n);
 
-/* T5. Failed (exit_code != 0): up to 20 lines that look like errors, and the tail. Succeeded with
- * more than 100 lines: the first 5, the last 5 and the number of lines. Else head and tail (T4). A
+/* T5. Failed (exit_code != 0): up to 20 lines that look like errors, and the tail. Succeeded: of a table its first
+ * rows and the total (T11); of more than 100 lines the first 5, the last 5 and the number of lines. Else head and tail (T4). A
  * text within the budget is appended as it is. */
 void output_shorten(struct buf *out, const char *s, size_t n, int exit_code, size_t budget,
 		    const char *where);
