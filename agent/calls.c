@@ -15,6 +15,7 @@
 #include "agent/news.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
+#include "agent/resume_calls.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -25,6 +26,7 @@ struct batch {
 	size_t n;
 	struct arrival *report; /* the first call of report; NULL */
 	struct buf notes;	/* of repeated calls */
+	bool resumed;		/* calls that a crash left without results */
 	int rc;			/* as returned: 0, 1, -1 */
 	struct err err;
 };
@@ -107,6 +109,26 @@ static void tell_parent(struct agent *a, const struct arrival *arrival)
 		checkpoint_changed(a);
 }
 
+/* For a process that has to go on from here (R6): written and not synced, so that it costs a write. Only what must
+ * not run twice is worth it. */
+static void put_end_on_record(struct agent *a, const struct arrival *arrival)
+{
+	const struct tool_result *r = &arrival->result;
+	struct transcript_tool ended = {
+		.round = a->conversation.round,
+		.call = arrival->call->id,
+		.tool = arrival->call->name,
+		.file = r->full_path,
+		.ok = !r->is_error,
+		.exit_code = r->exit_code,
+	};
+
+	if (arrival->tool->flags & TOOL_READS)
+		return;
+	transcript_tool_ended(a->transcript, &ended);
+	transcript_write(a->transcript, NULL); /* what fails here fails again at the next sync */
+}
+
 /* An interruption ended the tool: what it had said so far stays, marked. */
 static void mark_interrupted(struct arrival *arrival)
 {
@@ -135,6 +157,7 @@ static int run_tool(struct agent *a, struct arrival *arrival, struct json_object
 		mark_interrupted(arrival);
 	record_call(&a->record, arrival->result.summary, arrival->result.is_error,
 		    arrival->result.exit_code);
+	put_end_on_record(a, arrival);
 	tell_parent(a, arrival);
 	return rc;
 }
@@ -241,6 +264,12 @@ static bool is_report(const struct arrival *a)
 	return !strcmp(a->call->name, REPORT_TOOL);
 }
 
+static void tell_lost(struct agent *a, struct arrival *arrival)
+{
+	arrival->result.is_error = true;
+	resume_tell(a, arrival->call, &arrival->result.text);
+}
+
 /* The order of the tests is their rank: a cut call is not run even when nothing else is (trap 37),
  * and after an end nothing runs any more. */
 static void run_all(struct agent *a, struct batch *b, bool cut)
@@ -255,6 +284,8 @@ static void run_all(struct agent *a, struct batch *b, bool cut)
 		}
 		if (b->rc)
 			refuse(arrival, RESULT_NOT_RUN);
+		else if (b->resumed && !resume_may_run(a, arrival->call))
+			tell_lost(a, arrival);
 		else if (is_report(arrival) && !b->report)
 			b->report = arrival;
 		else if (is_report(arrival))
@@ -335,22 +366,36 @@ static int admit(struct agent *a, struct batch *b, struct err *err)
 	return rungs_run(RUNG_ARRIVAL, &in, 0, &freed, err);
 }
 
+static int run_batch(struct agent *a, struct batch *b, const struct message *answer, bool cut,
+		     struct err *err)
+{
+	prepare(answer, b);
+	run_all(a, b, cut);
+	if (b->report)
+		run_report(a, b);
+	if (admit(a, b, &b->err) < 0)
+		b->rc = -1;
+	append_results(a, b);
+	for (size_t i = 0; i < b->n; i++)
+		arrival_release(&b->list[i]);
+	free(b->list);
+	buf_release(&b->notes);
+	if (b->rc < 0 && err)
+		*err = b->err;
+	return b->rc;
+}
+
 int calls_run(struct agent *a, const struct message *answer, bool cut, struct err *err)
 {
 	struct batch b = {.rc = 0};
 
-	prepare(answer, &b);
-	run_all(a, &b, cut);
-	if (b.report)
-		run_report(a, &b);
-	if (admit(a, &b, &b.err) < 0)
-		b.rc = -1;
-	append_results(a, &b);
-	for (size_t i = 0; i < b.n; i++)
-		arrival_release(&b.list[i]);
-	free(b.list);
-	buf_release(&b.notes);
-	if (b.rc < 0 && err)
-		*err = b.err;
-	return b.rc;
+	return run_batch(a, &b, answer, cut, err);
+}
+
+int calls_finish(struct agent *a, const struct message *answer, const char *note, struct err *err)
+{
+	struct batch b = {.resumed = true};
+
+	buf_adds(&b.notes, note);
+	return run_batch(a, &b, answer, false, err);
 }

@@ -12,4 +12,8 @@
  * (reported, or a loop: X13). */
 int calls_run(struct agent *a, const struct message *answer, bool cut, struct err *err);
 
+/* R6: the same of an answer whose results a crash took (resume_calls.h): what only looks runs again, of the rest the
+ * model is told what is known. `note` is said behind the results. */
+int calls_finish(struct agent *a, const struct message *answer, const char *note, struct err *err);
+
 #endif

@@ -8,8 +8,8 @@
 #include "agent/checkpoint.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
+#include "agent/effect.h"
 #include "agent/events.h"
 #include "agent/state.h"
 #include "base/clock.h"
@@ -72,7 +72,6 @@ void checkpoint_maybe(struct agent *a)
 	int64_t every = a->settings->checkpoint_ms, now = clock_mono_ms();
 	AUTO_JSON struct json_object *body = NULL;
 	AUTO_BUF struct buf text = BUF_INIT;
-	char key[32];
 
 	if (a->settings->read_only || every <= 0 || !take_answer(a) || !c->changed ||
 	    now - c->asked_ms < every)
@@ -82,10 +81,15 @@ void checkpoint_maybe(struct agent *a)
 	json_set_str(body, "reason", reason);
 	add_touched(a, body);
 	json_write(&text, body);
-	snprintf(key, sizeof(key), "checkpoint-%" PRId64, ++c->count);
-	waiter_expect_ack(a->waiter, ACK_CHECKPOINT, key);
-	channel_sendf(a->channel, FRAME_CHECKPOINT, text.data, text.len,
-		      "\"generation\":%" PRId64 ",\"call\":\"%s\"", a->settings->generation, key);
+	AUTO_FREE char *key = effect_key(a, "checkpoint", ++c->count);
+	struct effect_ask ask = {
+		.type = FRAME_CHECKPOINT,
+		.kind = ACK_CHECKPOINT,
+		.call = key,
+		.body = text.data,
+		.len = text.len,
+	};
+	effect_send(a, &ask);
 	c->asked_ms = now;
 	c->open = true;
 	c->changed = false;

@@ -11,10 +11,10 @@
  */
 #include "agent/hooks.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "agent/attach.h"
+#include "agent/effect.h"
 #include "agent/events.h"
 #include "agent/state.h"
 #include "base/json.h"
@@ -46,26 +46,15 @@ static bool wanted(const struct agent *a, enum hook_event event, const char *sub
 
 /* ---- asking ---- */
 
-static int await_answer(struct agent *a, struct json_object **ret, struct err *err)
-{
-	const char *body = "";
-	bool ok = false;
-
-	while (!waiter_acked(a->waiter, ACK_HOOK, &ok, &body))
-		if (wait_poll(a->waiter, NULL, 0, INT64_MAX, err) < 0)
-			return -1;
-	if (json_parse(body, strlen(body), ret, err) < 0)
-		return err_prefix(err, "the answer to a hook");
-	return 0;
-}
-
 /* *ret is the parent's answer, the caller's; NULL with 0 if the question is larger than a frame. */
 static int ask(struct agent *a, enum hook_event event, const char *subject,
 	       struct json_object *body, struct json_object **ret, struct err *err)
 {
-	AUTO_FREE char *key = mem_printf("hook-%" PRId64, ++a->hooks.asked);
+	AUTO_FREE char *key = effect_key(a, "hook", ++a->hooks.asked);
 	AUTO_BUF struct buf text = BUF_INIT;
-	AUTO_BUF struct buf fields = BUF_INIT;
+	AUTO_BUF struct buf more = BUF_INIT;
+	const char *answer = "";
+	bool ok = false;
 
 	json_write(&text, body);
 	if (text.len > BODY_MAX) {
@@ -73,14 +62,22 @@ static int ask(struct agent *a, enum hook_event event, const char *subject,
 			      hook_event_name(event), text.len);
 		return 0;
 	}
-	buf_addf(&fields,
-		 "\"generation\":%" PRId64 ",\"call\":\"%s\",\"event\":\"%s\",\"subject\":",
-		 a->settings->generation, key, hook_event_name(event));
-	json_write_cstr(&fields, subject);
+	buf_addf(&more, ",\"event\":\"%s\",\"subject\":", hook_event_name(event));
+	json_write_cstr(&more, subject);
+	struct effect_ask ask = {
+		.type = FRAME_HOOK,
+		.kind = ACK_HOOK,
+		.call = key,
+		.more = buf_str(&more),
+		.body = text.data,
+		.len = text.len,
+	};
 	event_state(a->channel, "hook", hook_event_name(event));
-	waiter_expect_ack(a->waiter, ACK_HOOK, key);
-	channel_send(a->channel, FRAME_HOOK, buf_str(&fields), text.data, text.len);
-	return await_answer(a, ret, err);
+	if (effect_run(a, &ask, &ok, &answer, err) < 0)
+		return -1;
+	if (json_parse(answer, strlen(answer), ret, err) < 0)
+		return err_prefix(err, "the answer to a hook");
+	return 0;
 }
 
 static bool denies(struct json_object *answer)

@@ -9,8 +9,7 @@
 #include "agent/report_tool.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-
+#include "agent/effect.h"
 #include "agent/events.h"
 #include "agent/prompt.h"
 #include "base/file.h"
@@ -63,19 +62,20 @@ static int deliver(struct agent *a, struct json_object *report, const char *call
 	AUTO_FREE char *key = mem_strndup(call, MIN(strlen(call), (size_t)KEY_MAX));
 	AUTO_JSON struct json_object *bounded = bound(a, report);
 	AUTO_BUF struct buf body = BUF_INIT;
-	AUTO_BUF struct buf fields = BUF_INIT;
 	const char *answer = "";
 	bool ok = false;
 
 	frame_body(a, bounded, &body);
-	buf_addf(&fields, "\"generation\":%" PRId64 ",\"call\":", a->settings->generation);
-	json_write_cstr(&fields, key);
+	struct effect_ask ask = {
+		.type = FRAME_REPORT,
+		.kind = ACK_REPORT,
+		.call = key,
+		.body = body.data,
+		.len = body.len,
+	};
 	event_state(a->channel, "reporting", "");
-	waiter_expect_ack(a->waiter, ACK_REPORT, key);
-	channel_send(a->channel, FRAME_REPORT, buf_str(&fields), body.data, body.len);
-	while (!waiter_acked(a->waiter, ACK_REPORT, &ok, &answer))
-		if (wait_poll(a->waiter, NULL, 0, INT64_MAX, err) < 0)
-			return -1;
+	if (effect_run(a, &ask, &ok, &answer, err) < 0)
+		return -1;
 	if (!ok)
 		return err_set(err, ERR_DENIED, "the parent did not take the report: %.300s",
 			       answer);

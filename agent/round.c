@@ -24,6 +24,7 @@
 #include "agent/memory_show.h"
 #include "agent/prompt.h"
 #include "agent/report_tool.h"
+#include "agent/resume.h"
 #include "agent/room.h"
 #include "base/memory.h"
 
@@ -337,6 +338,8 @@ static int leave_report(struct agent *a, struct err *err)
 
 int work_begin(struct agent *a, struct err *err)
 {
+	if (a->settings->resume)
+		return resume_begin(a, err);
 	struct message *opening = conversation_opening(a->settings);
 	int rc = hooks_at_start(a, opening, err);
 

@@ -45,6 +45,13 @@ static const struct field fields[] = {
 	{NULL, "run", FIELD_STR, FIELD_FILLED, AT(run)},
 	{NULL, "agent", FIELD_STR, FIELD_FILLED, AT(agent)},
 	{NULL, "generation", FIELD_I64, 0, AT(generation), .min = 1, .max = INT32_MAX},
+	{NULL, "resume_note", FIELD_STR, FIELD_OPTIONAL, AT(resume_note)},
+	{NULL, "resume", FIELD_FLAG, FIELD_OPTIONAL, AT(resume)},
+	{"handoff", "file", FIELD_STR, FIELD_OPTIONAL, AT(handoff_file)},
+	{"handoff", "from", FIELD_I64, FIELD_OPTIONAL, AT(handoff_from), .max = INT32_MAX},
+	{"handoff", "reason", FIELD_STR, FIELD_OPTIONAL, AT(handoff_reason)},
+	{"role", "reset", FIELD_CHOICE, FIELD_OPTIONAL, AT(reset),
+	 .choices = "auto|never|per_stage"},
 	{"role", "name", FIELD_STR, FIELD_FILLED, AT(role)},
 	{"role", "prompt", FIELD_STR, 0, AT(prompt)},
 	{"role", "tools", FIELD_LIST, 0, AT(tools)},
@@ -347,6 +354,8 @@ static int settings_read(struct agent_settings *s, struct err *err)
 		return -1;
 	if (!s->brief)
 		s->brief = "";
+	if (!s->reset)
+		s->reset = "never";
 	/* A default above the maximum means that the maximum was forgotten. */
 	if (s->shell_timeout_max_ms < s->shell_timeout_ms)
 		s->shell_timeout_max_ms = s->shell_timeout_ms;

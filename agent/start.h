@@ -36,6 +36,12 @@ struct agent_settings {
 
 	const char *run, *agent;
 	int64_t generation;
+	const char *
+		resume_note; /* what the parent found out on the way: a sentence or more; NULL: nothing */
+	bool resume; /* this generation was cut off: its transcript says how far it came (R6) */
+	const char *handoff_file, *handoff_reason; /* from which it starts (R1); NULL: none */
+	int64_t handoff_from;			   /* the generation that wrote it; 0: a person */
+	const char *reset;			   /* "auto", "never" or "per_stage" (R1) */
 
 	const char *role, *prompt;
 	const char **tools; /* names, NULL-terminated */

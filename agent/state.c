@@ -13,6 +13,8 @@
 #include "agent/events.h"
 #include "agent/memory_show.h"
 #include "agent/prompt.h"
+#include "agent/resume.h"
+#include "agent/resume_calls.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -152,7 +154,10 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	session_notes_init(a);
 	breaks_init(a);
 	transcript_follow(a->transcript, a->words.writer);
-	transcript_start(a->transcript, s);
+	if (s->resume && resume_load(a, err) < 0)
+		return -1;
+	if (!s->resume)
+		transcript_start(a->transcript, s);
 	if (a->toolbox.unknown.len)
 		event_warning(a->channel, "role '%s' names tools that do not exist: %s", s->role,
 			      buf_str(&a->toolbox.unknown));
@@ -162,6 +167,7 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 void agent_release(struct agent *a)
 {
 	session_notes_release(a);
+	resume_calls_free(a->resumed);
 	free(a->undo.list);
 	transcript_close(a->transcript);
 	user_words_release(&a->words);

@@ -105,15 +105,18 @@ struct agent {
 	struct session_notes notes;
 	struct compact_undo undo;
 	struct context_counts counts;
-	size_t words_shown;    /* of the user's words, in the heads of the view */
-	int64_t compact_base;  /* tokens after the last compaction; 0: there was none */
-	int64_t compact_round; /* of it */
-	int64_t early_rest;    /* round until which the prices are not asked again */
-	size_t n_compactions;  /* of this process: the files of compact_review.h */
-	bool compact_hold;     /* after an undo: only a full window compacts */
-	int64_t proved_epoch;  /* of the view: the user's constraints were found in its request */
-	int overflows;	       /* requests in a row that the server found too long */
-	bool tried_500;	       /* room was made because of server errors; until an answer comes */
+	size_t words_shown;	      /* of the user's words, in the heads of the view */
+	int64_t compact_base;	      /* tokens after the last compaction; 0: there was none */
+	int64_t compact_round;	      /* of it */
+	int64_t early_rest;	      /* round until which the prices are not asked again */
+	struct resume_calls *resumed; /* of a generation that was cut off; NULL: a new one */
+	int64_t resumes;	      /* times that this generation was resumed (R6) */
+	int64_t boundaries;	      /* compactions of this generation that hold (R1) */
+	size_t n_compactions;	      /* of this process: the files of compact_review.h */
+	bool compact_hold;	      /* after an undo: only a full window compacts */
+	int64_t proved_epoch; /* of the view: the user's constraints were found in its request */
+	int overflows;	      /* requests in a row that the server found too long */
+	bool tried_500;	      /* room was made because of server errors; until an answer comes */
 	int wrong_reports;
 	bool reported;		    /* the parent has a report on record */
 	bool told_to_report;	    /* an answer without calls was answered by the nudge */

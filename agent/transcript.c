@@ -96,6 +96,16 @@ void transcript_start(struct transcript *t, const struct agent_settings *setting
 	jsonl_end(t->writer);
 }
 
+void transcript_resume(struct transcript *t, const struct transcript_resume *resume)
+{
+	struct buf *out = begin(t, "resume");
+
+	add_i64(out, "idle_ms", resume->idle_ms);
+	add_i64(out, "repaired", resume->repaired);
+	add_i64(out, "bad_lines", resume->bad_lines);
+	jsonl_end(t->writer);
+}
+
 void transcript_message(struct transcript *t, const struct message *m)
 {
 	AUTO_JSON struct json_object *json = message_to_json(m);
@@ -130,6 +140,21 @@ void transcript_result_file(struct transcript *t, int64_t round, const char *cal
 	add_str(out, "call", call);
 	add_str(out, "file", file);
 	add_i64(out, "bytes", (int64_t)bytes);
+	jsonl_end(t->writer);
+}
+
+void transcript_tool_ended(struct transcript *t, const struct transcript_tool *tool)
+{
+	struct buf *out = begin(t, "tool_ended");
+
+	add_i64(out, "round", tool->round);
+	add_str(out, "call", tool->call);
+	add_str(out, "tool", tool->tool);
+	buf_addf(out, ",\"ok\":%s", tool->ok ? "true" : "false");
+	if (tool->exit_code >= 0)
+		add_i64(out, "exit", tool->exit_code);
+	if (tool->file)
+		add_str(out, "file", tool->file);
 	jsonl_end(t->writer);
 }
 

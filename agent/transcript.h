@@ -14,6 +14,9 @@
  *   system        {subtype: "compact_undone"}: the last boundary does not hold any more
  *   system        {subtype: "context_edit", rung, epoch, edits: [...]}: the view was rewritten; which of its
  *                 messages went, and what stands in their place (context/edit_record.h)
+ *   tool_ended    {round, call, tool, ok, exit, file}  a call with effects that ended; not synced: it tells a resumed
+ *                 generation more than that the outcome is unknown
+ *   resume        {idle_ms, repaired, bad_lines}  what follows is the work of another process (R6)
  *   end           {status, reason}
  *
  * Writing functions only fill the batch; transcript_sync brings it out in one write and one
@@ -22,6 +25,7 @@
 #ifndef BATON_AGENT_TRANSCRIPT_H
 #define BATON_AGENT_TRANSCRIPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,11 +42,24 @@ int transcript_open(const char *folder, struct transcript **ret, struct err *err
 void transcript_close(struct transcript *t); /* NULL allowed */
 
 void transcript_start(struct transcript *t, const struct agent_settings *settings);
+/* R6: in the place of a start. */
+struct transcript_resume {
+	int64_t idle_ms; /* since the last record before */
+	int64_t repaired, bad_lines;
+};
+void transcript_resume(struct transcript *t, const struct transcript_resume *resume);
 void transcript_message(struct transcript *t, const struct message *m);
 /* One tool_started for each call of the message. */
 void transcript_tools_started(struct transcript *t, const struct message *m);
 void transcript_result_file(struct transcript *t, int64_t round, const char *call, const char *file,
 			    size_t bytes);
+struct transcript_tool { /* exit_code -1: none; file NULL: none */
+	int64_t round;
+	const char *call, *tool, *file;
+	bool ok;
+	int exit_code;
+};
+void transcript_tool_ended(struct transcript *t, const struct transcript_tool *tool);
 /* Right after ledger_answer: how the usage divides among the categories (W5) goes with it. */
 void transcript_usage(struct transcript *t, int64_t round, const struct model_usage *usage,
 		      const struct ledger *ledger);
@@ -85,6 +102,11 @@ struct transcript_stats {
 	int64_t repaired; /* results made up for calls without one, messages left out or put between
 			   */
 };
+
+/* As transcript_load, but that the calls of a last answer which nothing answers stay open: then *ret_open, and
+ * the caller answers them. */
+int transcript_load_open(const char *path, struct conversation *conversation,
+			 struct transcript_stats *ret_stats, bool *ret_open, struct err *err);
 
 /* Rebuilds a conversation that passes the validator (where it ends with an answer: once a user
  * message follows), whatever the file holds: a call without result gets an error result that says

@@ -3,8 +3,8 @@
  *
  * A file may end in the middle of a batch, miss lines in the middle, or hold a line of garbage: all
  * that can be read is taken, and the result is put in a form that every provider accepts (I2, I10).
- * What is made up says so in its text. A call whose start is on record but whose result is not is
- * never run again here: its outcome is unknown, and the model is told (traps 24, 138, 142).
+ * What is made up says so in its text. A call whose result is not on record is never run again here: its
+ * outcome is unknown, and the model is told (traps 24, 138, 142); of the last answer resume.c knows more.
  */
 #include "agent/transcript.h"
 
@@ -249,6 +249,12 @@ static int on_record(struct json_object *record, int64_t offset, void *arg)
 int transcript_load(const char *path, struct conversation *conversation,
 		    struct transcript_stats *ret_stats, struct err *err)
 {
+	return transcript_load_open(path, conversation, ret_stats, NULL, err);
+}
+
+int transcript_load_open(const char *path, struct conversation *conversation,
+			 struct transcript_stats *ret_stats, bool *ret_open, struct err *err)
+{
 	struct transcript_stats stats = {.records = 0};
 	struct loader l = {.c = conversation, .stats = &stats};
 	struct jsonl_stats lines = {.records = 0};
@@ -258,7 +264,11 @@ int transcript_load(const char *path, struct conversation *conversation,
 		message_free(l.held);
 		return -1;
 	}
-	results = settle_held(&l, NULL);
+	if (ret_open)
+		*ret_open = l.held != NULL;
+	results = ret_open ? NULL : settle_held(&l, NULL);
+	if (l.held)
+		append(&l, take_ptr(l.held));
 	if (results)
 		append(&l, results);
 	stats.records = lines.records;

@@ -43,6 +43,7 @@ struct waiter {
 	int report_wishes; /* not yet taken */
 	bool report_taken;
 	struct json_object *compact; /* a wish */
+	char *reset;		     /* a wish, and why */
 	char *reason, *report_reason;
 	struct err failure;
 	bool news; /* a frame or a signal was handled in this wait */
@@ -103,6 +104,12 @@ static int on_compact_wish(struct waiter *w, const struct frame *f, struct err *
 	return 0;
 }
 
+static void on_reset_wish(struct waiter *w, const char *reason)
+{
+	free(w->reset);
+	w->reset = mem_strdup(reason);
+}
+
 /* An action that we do not know is an error, not a thing to ignore: it may have been the newer word
  * for stop, and an agent that does not hear is killed anyway. */
 static int on_control(struct waiter *w, const struct frame *f, struct err *err)
@@ -116,6 +123,8 @@ static int on_control(struct waiter *w, const struct frame *f, struct err *err)
 		on_report_wish(w, reason);
 	else if (!strcmp(action, "compact"))
 		return on_compact_wish(w, f, err);
+	else if (!strcmp(action, "reset"))
+		on_reset_wish(w, reason);
 	else
 		return err_set(err, ERR_INVALID, "unknown control action '%.40s'", action);
 	return 0;
@@ -212,6 +221,7 @@ void waiter_free(struct waiter *w)
 	json_object_put(w->compact);
 	free(w->reason);
 	free(w->report_reason);
+	free(w->reset);
 	free(w);
 }
 
@@ -420,6 +430,11 @@ struct json_object *waiter_take_compact(struct waiter *w)
 const char *waiter_reason(const struct waiter *w)
 {
 	return w->reason ? w->reason : "";
+}
+
+char *waiter_take_reset(struct waiter *w)
+{
+	return take_ptr(w->reset);
 }
 
 /* A wish that came just before counts as well, else a tool could start that nobody interrupts. */

@@ -169,24 +169,18 @@ static struct fact_command *find_command(struct facts *facts, const char *comman
 	return &facts->commands[facts->n_commands++];
 }
 
-/* The shell tool's first line says how a command ended, if it did not succeed. A result without it is a
- * success, or of a command that was never run. */
 static void take_command(struct facts *facts, const char *command, const struct block *result,
 			 int64_t round)
 {
-	static const char mark[] = "exit code ";
 	const char *text = result->text;
-	int exit_code = 0;
+	int exit_code = output_exit_code(text, result->is_error);
 
-	if (text_starts(text, mark)) {
-		exit_code = (int)strtol(text + strlen(mark), NULL, 10);
+	if (exit_code < 0 || about_only_looks(command))
+		return;
+	if (exit_code > 0) { /* the line that says so is no part of its output */
 		text = line_end(text, text + result->text_len);
 		text += *text == '\n';
-	} else if (result->is_error) {
-		return;
 	}
-	if (about_only_looks(command))
-		return;
 	struct fact_command *c = find_command(facts, command);
 	c->exit_code = exit_code;
 	c->times++;

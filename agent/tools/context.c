@@ -110,15 +110,42 @@ int tool_check(struct tool_context *ctx, struct err *err)
 	return -1;
 }
 
-bool tool_context_file_exists(struct tool_context *ctx, const char *name)
+/* -1: there is no such file, or it is out of reach. */
+static int open_named(struct tool_context *ctx, const char *name)
 {
 	AUTO_PLACE struct place place = {.root = ROOT_WORKTREE};
-	AUTO_FD int fd = -1;
 
 	if (place_parse(&ctx->roots, name, strlen(name), &place, NULL) < 0)
-		return false;
-	fd = place_open(&ctx->roots, &place, NULL, NULL);
+		return -1;
+	return place_open(&ctx->roots, &place, NULL, NULL);
+}
+
+bool tool_context_file_exists(struct tool_context *ctx, const char *name)
+{
+	AUTO_FD int fd = open_named(ctx, name);
+
 	return fd >= 0;
+}
+
+bool tool_context_file_time(struct tool_context *ctx, const char *name, int64_t *ret_ms)
+{
+	AUTO_FD int fd = open_named(ctx, name);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return false;
+	*ret_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	return true;
+}
+
+int tool_context_file_read(struct tool_context *ctx, const char *name, struct buf *out)
+{
+	AUTO_FD int fd = open_named(ctx, name);
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0)
+		n = buf_read(out, fd, 65536);
+	return n < 0 ? -1 : 0;
 }
 
 /* --- results --- */

@@ -150,6 +150,17 @@ static bool take_line(struct lines *l, const char **ret, size_t *ret_n)
 	return true;
 }
 
+/* The shell tool's first line says how a command ended, if it did not succeed. A result without it is a success, or of
+ * a command that was never run. */
+int output_exit_code(const char *text, bool is_error)
+{
+	static const char mark[] = "exit code ";
+
+	if (text_starts(text, mark))
+		return (int)strtol(text + strlen(mark), NULL, 10);
+	return is_error ? -1 : 0;
+}
+
 /* Only the start of a line is looked at: a minified file in the output is one line of a megabyte.
  */
 bool output_is_error_line(const char *line, size_t n)

@@ -21,6 +21,9 @@ void output_drop_prepared(struct tool_context *ctx); /* at the end: what was not
 void output_read(int fd, off_t from, off_t to, struct buf *out);
 off_t output_size(int fd);
 
+/* How a command ended, by the first line of its result in a conversation; -1: it was not run. */
+int output_exit_code(const char *text, bool is_error);
+
 /* Does a line look like a part of an error message? */
 bool output_is_error_line(const char *line, size_t n);
 

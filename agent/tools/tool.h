@@ -115,6 +115,11 @@ void tool_context_list_jobs(const struct tool_context *ctx, struct buf *out);
 /* Is there a file of this name in the worktree? */
 bool tool_context_file_exists(struct tool_context *ctx, const char *name);
 
+/* When it was changed last, wall ms; false: there is none. */
+bool tool_context_file_time(struct tool_context *ctx, const char *name, int64_t *ret_ms);
+/* Its bytes, at most as many as `out` may hold. -1: it cannot be read, or is larger. */
+int tool_context_file_read(struct tool_context *ctx, const char *name, struct buf *out);
+
 /* Names of files that write and edit touched (I7), for checkpoints: borrowed list. */
 const char *const *tool_context_touched(const struct tool_context *ctx, size_t *ret_count);
 
