@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "handoff/document.h"
+#include "handoff/document_form.h"
 
 /* ---- writing ---- */
 
@@ -90,15 +90,24 @@ static int wrong(const struct place *place, const char *name, const char *what)
 		       what);
 }
 
+void handoff_unknown(struct buf *out, const char *name, const char *const *known, size_t n)
+{
+	const char *near = text_nearest(name, known, n);
+
+	buf_addf(out, "'%s' is not known", name);
+	if (near)
+		buf_addf(out, "; did you mean '%s'?", near);
+}
+
 static int unknown(const struct place *place, const char *name, const char *const *known, size_t n)
 {
 	AUTO_BUF struct buf what = BUF_INIT;
-	const char *near = text_nearest(name, known, n);
 
-	buf_adds(&what, "is not known");
-	if (near)
-		buf_addf(&what, "; did you mean '%s'?", near);
-	return wrong(place, name, buf_str(&what));
+	handoff_unknown(&what, name, known, n);
+	if (!place->part)
+		return err_set(place->err, ERR_INVALID, "%s", buf_str(&what));
+	return err_set(place->err, ERR_INVALID, "parts.%s[%zu]: %s", place->part, place->i,
+		       buf_str(&what));
 }
 
 /* Every member is one of the fixed names or of the table. */
@@ -269,13 +278,14 @@ static int read_version(struct json_object *json, struct err *err)
 	return 0;
 }
 
-static int read_header(struct handoff *handoff, struct json_object *json, struct err *err)
+int handoff_header_from_json(struct handoff *handoff, struct json_object *json, struct err *err)
 {
 	struct place place = {.err = err};
 	size_t n;
 	const struct handoff_member *heads = handoff_heads(&n);
 
-	if (check_names(&place, json, header_names, ARRAY_SIZE(header_names), heads, n) < 0)
+	if (read_version(json, err) < 0 ||
+	    check_names(&place, json, header_names, ARRAY_SIZE(header_names), heads, n) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (read_text(&place, json, heads[i].key, handoff_member(handoff, &heads[i])) < 0)
@@ -291,10 +301,9 @@ int handoff_from_json(struct json_object *json, struct handoff **ret, struct err
 
 	if (!json_object_is_type(json, json_type_object))
 		return err_set(err, ERR_INVALID, "a handoff must be a JSON object");
-	if (read_version(json, err) < 0)
-		return -1;
 	handoff = handoff_new();
-	if (read_header(handoff, json, err) < 0 || read_parts(handoff, json, err) < 0) {
+	if (handoff_header_from_json(handoff, json, err) < 0 ||
+	    read_parts(handoff, json, err) < 0) {
 		handoff_free(handoff);
 		return -1;
 	}
