@@ -78,49 +78,49 @@ static void maybe_remove(struct agent_record *agent)
 	git_step(agent, "remove", request, on_removed);
 }
 
-static void on_diff(struct json_object *answer, const struct err *failure, void *arg)
-{
-	struct agent_record *agent = arg;
-
-	if (failure)
-		collect_keep(agent, "diff", failure->message);
-	else
-		agent->diff_stat = mem_strdup(json_str(answer, "stat", ""));
-	maybe_remove(agent);
-}
-
 static void on_final_status(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
-	AUTO_JSON struct json_object *request = agent_git_entry(agent);
 
 	if (failure) {
 		collect_keep(agent, "status", failure->message);
 	} else {
 		json_object_put(agent->changes);
 		agent->changes = json_object_get(answer);
+		agent->diff_stat = mem_strdup(json_str(answer, "stat", ""));
 		if (json_str(answer, "in_progress", NULL))
 			collect_keep(agent, json_str(answer, "in_progress", ""), "is in progress");
 	}
-	git_step(agent, "diff", request, on_diff);
+	maybe_remove(agent);
+}
+
+static void ask_final_status(struct agent_record *agent)
+{
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+	json_set_bool(request, "stat", true);
+	git_step(agent, "status", request, on_final_status);
+}
+
+static void add_imported(struct agent_record *agent, struct json_object *answer)
+{
+	agent->merged_tip = mem_strdup(json_str(answer, "new", NULL));
+	journal_add(agent->run->journal, true, "branch.imported",
+		    "agent:s branch:s old:s new:s commits:j", agent->name, agent->branch,
+		    json_str(answer, "old", NULL), agent->merged_tip, json_arr(answer, "commits"));
 }
 
 static void on_imported(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
-	AUTO_JSON struct json_object *request = agent_git_entry(agent);
 
 	if (failure) {
 		agent->collect_failed = true;
 		collect_keep(agent, "import", failure->message);
 	} else {
-		agent->merged_tip = mem_strdup(json_str(answer, "new", NULL));
-		journal_add(agent->run->journal, true, "branch.imported",
-			    "agent:s branch:s old:s new:s commits:j", agent->name, agent->branch,
-			    json_str(answer, "old", NULL), agent->merged_tip,
-			    json_arr(answer, "commits"));
+		add_imported(agent, answer);
 	}
-	git_step(agent, "status", request, on_final_status);
+	ask_final_status(agent);
 }
 
 static void import_branch(struct agent_record *agent)
@@ -147,22 +147,23 @@ static void on_rest_saved(struct json_object *answer, const struct err *failure,
 }
 
 /* First line of the report for the commit that baton makes of uncommitted work. */
-static void rest_message(const struct agent_record *agent, struct buf *out)
+static void add_rest_message(const struct agent_record *agent, struct json_object *request)
 {
+	AUTO_BUF struct buf text = BUF_INIT;
 	const char *summary = json_str(agent->report, "summary", NULL);
 
 	if (!summary)
 		summary = agent->task;
 	size_t n = strcspn(summary, "\n");
 	n = text_floor(summary, strlen(summary), MIN(n, (size_t)68));
-	buf_addf(out, "%.*s\n\nUncommitted work of agent %s in run %s, committed by baton.\n",
+	buf_addf(&text, "%.*s\n\nUncommitted work of agent %s in run %s, committed by baton.\n",
 		 (int)n, summary, agent->name, agent->run->id);
+	json_set_str(request, "message", buf_str(&text));
 }
 
 static void on_status(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
-	struct buf message = BUF_INIT;
 
 	if (failure) {
 		/* Trap 118: an inspection that fails is never taken for clean. */
@@ -178,10 +179,28 @@ static void on_status(struct json_object *answer, const struct err *failure, voi
 	/* What a lost agent left is saved beside its branch, not on it: it never said that it was
 	 * whole. */
 	bool aside = json_str(answer, "in_progress", NULL) || strcmp(agent->status, "lost") == 0;
-	rest_message(agent, &message);
-	json_set_str(request, "message", buf_str(&message));
-	buf_release(&message);
+	add_rest_message(agent, request);
 	git_step(agent, aside ? "checkpoint" : "commit_rest", request, on_rest_saved);
+}
+
+/* The short way, which nearly always goes through: one operation commits what is uncommitted and imports. What
+ * stands against it is found out step by step. */
+static void on_taken(struct json_object *answer, const struct err *failure, void *arg)
+{
+	struct agent_record *agent = arg;
+
+	if (failure) {
+		AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+		log_debug("%s: %s", agent->name, failure->message);
+		git_step(agent, "status", request, on_status);
+		return;
+	}
+	if (json_str(answer, "commit", NULL))
+		journal_add(agent->run->journal, true, "worktree.saved", "agent:s commit:s",
+			    agent->name, json_str(answer, "commit", NULL));
+	add_imported(agent, answer);
+	ask_final_status(agent);
 }
 
 void collect_start(struct agent_record *agent)
@@ -193,5 +212,10 @@ void collect_start(struct agent_record *agent)
 		return;
 	}
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
-	git_step(agent, "status", request, on_status);
+	if (strcmp(agent->status, "lost") == 0) {
+		git_step(agent, "status", request, on_status);
+		return;
+	}
+	add_rest_message(agent, request);
+	git_step(agent, "commit_rest", request, on_taken);
 }

@@ -1,10 +1,10 @@
 /*
  * collect.h - bringing an ended agent's work home.
  *
- * Steps, each a git operation: status; commit_rest (uncommitted work becomes a commit on the
- * branch, unless a merge or rebase is in progress: then a checkpoint); import (the branch moves in
- * the user's repository); status again and diff. A step that fails keeps the worktree and says why.
- * Then the agent is DONE.
+ * Two git operations as a rule: commit_rest (uncommitted work becomes a commit on the branch, which moves in the
+ * user's repository) and status, with the stat of the diff. Where the first fails, or the agent was lost, step
+ * by step: status; commit_rest, or a checkpoint if a merge or rebase is in progress; import; status again. A
+ * step that fails keeps the worktree and says why. Then the agent is DONE.
  */
 #ifndef BATON_ORCHESTRATOR_COLLECT_H
 #define BATON_ORCHESTRATOR_COLLECT_H

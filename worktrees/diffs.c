@@ -67,23 +67,30 @@ static int numstat_entry(const char *head, const char **at, const char *end,
 	return 0;
 }
 
+/* After the last of the counts, of which there is one for each file, stands the stat in lines. */
 struct json_object *diffs_files(const struct git_cmd *cmd, const char *from, const char *to,
-				struct err *err)
+				struct buf *stat, struct err *err)
 {
 	AUTO_BUF struct buf out = BUF_INIT;
 	AUTO_JSON struct json_object *list = json_object_new_array();
 	size_t counted = 0;
 
-	if (git_run(cmd, GIT_ARGS(DIFF, "-z", "--raw", "--numstat", from, to), &out, err) < 0)
+	if (git_run(cmd,
+		    stat ? GIT_ARGS(DIFF, "-z", "--raw", "--numstat", "--stat=100", from, to)
+			 : GIT_ARGS(DIFF, "-z", "--raw", "--numstat", from, to),
+		    &out, err) < 0)
 		return NULL;
 	const char *at = buf_str(&out), *end = at + out.len, *head;
-	while ((head = next_field(&at, end)) != NULL) {
+	while (at < end && (*at == ':' || counted < json_len(list))) {
+		head = next_field(&at, end);
 		int rc = head[0] == ':'
 				 ? raw_entry(head, &at, end, list, err)
 				 : numstat_entry(head, &at, end, json_at(list, counted++), err);
 		if (rc < 0)
 			return NULL;
 	}
+	if (stat && at < end)
+		buf_add(stat, at, (size_t)(end - at));
 	return take_ptr(list);
 }
 
@@ -123,12 +130,6 @@ int diffs_patches(const struct git_cmd *cmd, const char *from, const char *to, i
 		at = stop;
 	}
 	return 0;
-}
-
-int diffs_stat(const struct git_cmd *cmd, const char *from, const char *to, struct buf *out,
-	       struct err *err)
-{
-	return git_run(cmd, GIT_ARGS(DIFF, "--stat=100", from, to), out, err);
 }
 
 int diffs_whole(const struct git_cmd *cmd, const char *from, const char *to, size_t max,

@@ -11,18 +11,17 @@
 #include "worktrees/git.h"
 
 /* [{"path","old_path"|null,"status","binary","added","deleted"}] with renames found; owned by the
- * caller, NULL on failure. No external diff and no text conversion ever runs. */
+ * caller, NULL on failure. No external diff and no text conversion ever runs. `stat` (NULL: not wanted): the
+ * stat as git prints it is appended. */
 struct json_object *diffs_files(const struct git_cmd *cmd, const char *from, const char *to,
-				struct err *err);
+				struct buf *stat, struct err *err);
 
 /* Adds "patch" to each file of such a list, until max bytes are used; from there on the patch is
  * null and "omitted" true. *ret_cut tells if that happened. */
 int diffs_patches(const struct git_cmd *cmd, const char *from, const char *to, int context,
 		  size_t max, struct json_object *files, bool *ret_cut, struct err *err);
 
-/* The stat as git prints it, appended; and the whole patch, cut after max bytes at a line's end. */
-int diffs_stat(const struct git_cmd *cmd, const char *from, const char *to, struct buf *out,
-	       struct err *err);
+/* The whole patch, appended, cut after max bytes at a line's end. */
 int diffs_whole(const struct git_cmd *cmd, const char *from, const char *to, size_t max,
 		struct buf *out, bool *ret_cut, struct err *err);
 

@@ -220,7 +220,7 @@ int op_range(const struct repo *repo, struct json_object *body, struct json_obje
 	AUTO_FREE char *title = side.title;
 	if (rc < 0)
 		return -1;
-	files = diffs_files(&cmd, side.old_oid, side.new_oid, err);
+	files = diffs_files(&cmd, side.old_oid, side.new_oid, NULL, err);
 	if (!files)
 		return -1;
 	json_set(answer, "files", files);

@@ -23,6 +23,7 @@
 #include "worktrees/ops.h"
 #include "worktrees/remove.h"
 #include "worktrees/scratch.h"
+#include "worktrees/state.h"
 #include "worktrees/take.h"
 
 #define DEAD_LOCK_MS 1000
@@ -45,6 +46,11 @@ static int check_index(const struct scratch *scratch, struct err *err)
 
 	if (hostile_read(scratch->work->git_dir, "index", (size_t)1 << 30, &bytes, &why) < 0)
 		return why.code == ERR_NOT_FOUND ? 0 : err_set(err, why.code, "%s", why.message);
+	char tip[OID_MAX], tree[OID_MAX];
+	if (repo_ref(scratch->work->repo, scratch->work->head_ref, tip, NULL) == 0 &&
+	    repo_tree_of(scratch->work->repo, tip, tree) &&
+	    state_is_our_index(scratch, tree, &bytes))
+		return 0;
 	unlink(copy);
 	if (disk_put(copy, buf_str(&bytes), bytes.len, false, err) < 0)
 		return -1;

@@ -58,6 +58,11 @@ int repo_prepare(const struct repo *repo, struct err *err);
 int repo_resolve(const struct repo *repo, const char *rev, char ret_oid[OID_MAX], struct err *err);
 /* The commit of a ref by its full name, ERR_NOT_FOUND if there is none. */
 int repo_ref(const struct repo *repo, const char *ref, char ret_oid[OID_MAX], struct err *err);
+/* The tree of a commit that is among the user's own objects; false: it is not, or only the program can read
+ * them. Never looks into an agent's objects: those are for the git program, which a deadline can end. */
+bool repo_tree_of(const struct repo *repo, const char *commit, char ret_oid[OID_MAX]);
+/* What all refs stand at, one a line. */
+int repo_tips(const struct repo *repo, struct buf *out, struct err *err);
 /* HEAD's commit; ERR_NOT_FOUND with a message that says what to do when there are no commits yet.
  */
 int repo_head(const struct repo *repo, char ret_oid[OID_MAX], struct err *err);

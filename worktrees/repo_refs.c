@@ -86,6 +86,19 @@ int repo_ref(const struct repo *repo, const char *ref, char ret_oid[OID_MAX], st
 	return err_set(err, ERR_NOT_FOUND, "the ref '%s' does not exist", ref);
 }
 
+bool repo_tree_of(const struct repo *repo, const char *commit, char ret_oid[OID_MAX])
+{
+	git_commit *found = NULL;
+	git_oid oid;
+
+	if (!repo->handle || !oid_valid(commit, GIT_OID_HEXSZ) ||
+	    git_oid_fromstr(&oid, commit) < 0 || git_commit_lookup(&found, repo->handle, &oid) < 0)
+		return false;
+	git_oid_tostr(ret_oid, GIT_OID_HEXSZ + 1, git_commit_tree_id(found));
+	git_commit_free(found);
+	return true;
+}
+
 int repo_head(const struct repo *repo, char ret_oid[OID_MAX], struct err *err)
 {
 	if (repo_ref(repo, "HEAD", ret_oid, NULL) < 0)
@@ -241,6 +254,35 @@ static int packed_by_program(const struct repo *repo, const char *own_prefix, st
 			buf_addf(out, "%s\n", line);
 	}
 	return 0;
+}
+
+static int tips_by_handle(const struct repo *repo, struct buf *out)
+{
+	git_reference_iterator *each = NULL;
+	git_reference *ref = NULL;
+	char oid[OID_MAX];
+	int rc = git_reference_iterator_new(&each, repo->handle);
+
+	while (rc == 0 && (rc = git_reference_next(&ref, each)) == 0) {
+		/* What a symbolic one stands at is another ref's. */
+		if (git_reference_type(ref) == GIT_REFERENCE_DIRECT)
+			buf_addf(out, "%s\n",
+				 git_oid_tostr(oid, sizeof(oid), git_reference_target(ref)));
+		git_reference_free(ref);
+	}
+	git_reference_iterator_free(each);
+	return rc == GIT_ITEROVER ? 0 : -1;
+}
+
+int repo_tips(const struct repo *repo, struct buf *out, struct err *err)
+{
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
+	size_t start = out->len;
+
+	if (repo->handle && tips_by_handle(repo, out) == 0)
+		return 0;
+	buf_truncate(out, start);
+	return git_run(&cmd, GIT_ARGS("for-each-ref", "--format=%(objectname)"), out, err);
 }
 
 #define REFS_FRESH_MS 2000

@@ -8,7 +8,9 @@
  */
 #include "worktrees/scratch.h"
 
+#include <git2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
@@ -16,7 +18,8 @@
 #include "base/text.h"
 #include "worktrees/disk.h"
 
-#define PACK_MAX "2147483648" /* bytes that one import may bring */
+#define PACK_MAX    "2147483648" /* bytes that one import may bring */
+#define COMMITS_MAX ((size_t)1 << 20)
 
 static char *path_list(const char *a, const char *b)
 {
@@ -96,38 +99,128 @@ static struct git_cmd objects_cmd(const struct scratch *scratch)
 	return cmd;
 }
 
+#define OWN_NAME "baton"
+#define OWN_MAIL "baton@localhost"
+
+static int add_person(struct buf *out, const char *role, const char *name, const char *mail)
+{
+	git_signature *who = NULL;
+
+	/* Both drop the same characters at the ends of a name; what else is odd is for the program. */
+	if (strpbrk(name, "<>\n") || strpbrk(mail, "<>\n") ||
+	    git_signature_now(&who, name, mail) < 0)
+		return -1;
+	int offset = abs(who->when.offset);
+	buf_addf(out, "%s %s <%s> %lld %c%02d%02d\n", role, who->name, who->email,
+		 (long long)who->when.time, who->when.offset < 0 ? '-' : '+', offset / 60,
+		 offset % 60);
+	git_signature_free(who);
+	return 0;
+}
+
+/* Into scratch, which is thrown away and not worth a sync, or into the user's objects, durable and with the modes of
+ * repo_make_refs. */
+static int write_commit(const struct scratch *scratch, bool home, const struct buf *text,
+			git_oid *ret)
+{
+	const struct repo *repo = scratch->work->repo;
+	mode_t mask = umask(home ? ~repo->mode & 022 : 077);
+	git_odb *odb = NULL;
+
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, (int)home);
+	int rc = home ? git_repository_odb(&odb, repo->handle)
+		      : git_odb_open(&odb, scratch->objects);
+	if (rc == 0)
+		rc = git_odb_write(ret, odb, text->data, text->len, GIT_OBJECT_COMMIT);
+	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+	git_odb_free(odb);
+	umask(mask);
+	return rc;
+}
+
+struct commit {
+	const char *tree, *const *parents; /* NULL-terminated, or NULL */
+	const char *name, *mail;
+	struct buf message;
+	bool home; /* straight into the user's objects: see tree_is_home */
+};
+
+/* In process: the bytes are our own, and nothing of a box's is read. -1: it is the program's turn. */
+static int commit_here(const struct scratch *scratch, const struct commit *c, char ret_oid[OID_MAX])
+{
+	const struct repo *repo = scratch->work->repo;
+	AUTO_BUF struct buf text = BUF_INIT;
+	git_oid oid;
+
+	if (repo->sha256 || (c->home && (!repo->handle || !repo->mode)))
+		return -1;
+	buf_addf(&text, "tree %s\n", c->tree);
+	for (const char *const *parent = c->parents; parent && *parent; parent++)
+		buf_addf(&text, "parent %s\n", *parent);
+	if (add_person(&text, "author", c->name, c->mail) < 0 ||
+	    add_person(&text, "committer", OWN_NAME, OWN_MAIL) < 0)
+		return -1;
+	buf_addf(&text, "\n%s", buf_str(&c->message));
+	if (write_commit(scratch, c->home, &text, &oid) < 0)
+		return -1;
+	git_oid_tostr(ret_oid, GIT_OID_HEXSZ + 1, &oid);
+	return 0;
+}
+
+static int commit_by_program(const struct scratch *scratch, const struct commit *c,
+			     char ret_oid[OID_MAX], struct err *err)
+{
+	AUTO_FREE char *author = mem_printf("GIT_AUTHOR_NAME=%s", c->name);
+	AUTO_FREE char *author_mail = mem_printf("GIT_AUTHOR_EMAIL=%s", c->mail);
+	const char *const env[] = {author, author_mail, "GIT_COMMITTER_NAME=" OWN_NAME,
+				   "GIT_COMMITTER_EMAIL=" OWN_MAIL, NULL};
+	struct git_cmd cmd = objects_cmd(scratch);
+	AUTO_FREE const char **args = NULL;
+	AUTO_FREE char *line = NULL;
+	size_t n = 0, count = 0;
+
+	while (c->parents && c->parents[count])
+		count++;
+	args = mem_array(NULL, 2 * count + 5, sizeof(*args));
+	args[n++] = "commit-tree";
+	args[n++] = c->tree;
+	for (size_t i = 0; i < count; i++) {
+		args[n++] = "-p";
+		args[n++] = c->parents[i];
+	}
+	args[n] = NULL;
+	if (c->home)
+		cmd = (struct git_cmd){.repo = cmd.repo, .scope = GIT_USER, .durable = true};
+	cmd.env = env;
+	cmd.in = &c->message;
+	if (git_line(&cmd, args, &line, err) < 0)
+		return -1;
+	return take_oid(scratch, line, ret_oid, err);
+}
+
+static int make_commit(const struct scratch *scratch, struct commit *c, const char *message,
+		       char ret_oid[OID_MAX], struct err *err)
+{
+	text_sanitize(&c->message, message, strlen(message));
+	int rc = commit_here(scratch, c, ret_oid);
+	if (rc < 0)
+		rc = commit_by_program(scratch, c, ret_oid, err);
+	buf_release(&c->message);
+	return rc;
+}
+
 int scratch_commit(const struct scratch *scratch, const char *tree, const char *const *parents,
 		   const char *message, bool identity, char ret_oid[OID_MAX], struct err *err)
 {
 	const struct repo *repo = scratch->work->repo;
 	bool user = identity && repo->user_name && repo->user_email;
-	AUTO_FREE char *author = mem_printf("GIT_AUTHOR_NAME=%s", user ? repo->user_name : "baton");
-	AUTO_FREE char *author_mail =
-		mem_printf("GIT_AUTHOR_EMAIL=%s", user ? repo->user_email : "baton@localhost");
-	const char *const env[] = {author, author_mail, "GIT_COMMITTER_NAME=baton",
-				   "GIT_COMMITTER_EMAIL=baton@localhost", NULL};
-	struct git_cmd cmd = objects_cmd(scratch);
-	AUTO_BUF struct buf text = BUF_INIT;
-	AUTO_FREE const char **args = NULL;
-	AUTO_FREE char *line = NULL;
-	size_t n = 0, count = 0;
+	struct commit commit = {.tree = tree,
+				.parents = parents,
+				.name = user ? repo->user_name : OWN_NAME,
+				.mail = user ? repo->user_email : OWN_MAIL,
+				.message = BUF_INIT};
 
-	while (parents && parents[count])
-		count++;
-	args = mem_array(NULL, 2 * count + 5, sizeof(*args));
-	args[n++] = "commit-tree";
-	args[n++] = tree;
-	for (size_t i = 0; i < count; i++) {
-		args[n++] = "-p";
-		args[n++] = parents[i];
-	}
-	args[n] = NULL;
-	text_sanitize(&text, message, strlen(message));
-	cmd.env = env;
-	cmd.in = &text;
-	if (git_line(&cmd, args, &line, err) < 0)
-		return -1;
-	return take_oid(scratch, line, ret_oid, err);
+	return make_commit(scratch, &commit, message, ret_oid, err);
 }
 
 /* --- into the user's objects --- */
@@ -214,14 +307,16 @@ int scratch_tree_of(const struct scratch *scratch, const char *commit, char ret_
 	AUTO_FREE char *spec = mem_printf("%s^{tree}", commit);
 	AUTO_FREE char *line = NULL;
 
+	if (repo_tree_of(scratch->work->repo, commit, ret_oid))
+		return 0;
 	if (git_line(&cmd, GIT_ARGS("rev-parse", "--verify", "--end-of-options", spec), &line,
 		     err) < 0)
 		return -1;
 	return take_oid(scratch, line, ret_oid, err);
 }
 
-struct json_object *scratch_commits(const struct scratch *scratch, const char *from, const char *to,
-				    struct err *err)
+static struct json_object *list_commits(const struct scratch *scratch, const char *from,
+					const char *to, struct err *err)
 {
 	struct git_cmd cmd = objects_cmd(scratch);
 	AUTO_FREE char *range = mem_printf("%s..%s", from, to);
@@ -248,7 +343,46 @@ struct json_object *scratch_commits(const struct scratch *scratch, const char *f
 	return list;
 }
 
+/* A list never changes, and an agent's end asks for the same one several times: the last is kept. */
+struct json_object *scratch_commits(const struct scratch *scratch, const char *from, const char *to,
+				    struct err *err)
+{
+	AUTO_FREE char *path = work_path(scratch->work, "commits.json");
+	AUTO_JSON struct json_object *kept = NULL;
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (strcmp(from, to) == 0)
+		return json_object_new_array();
+	if (json_parse_file(path, COMMITS_MAX, &kept, NULL) == 0 &&
+	    strcmp(json_str(kept, "from", ""), from) == 0 &&
+	    strcmp(json_str(kept, "to", ""), to) == 0 && json_arr(kept, "commits"))
+		return json_object_get(json_arr(kept, "commits"));
+	struct json_object *list = list_commits(scratch, from, to, err);
+	if (!list)
+		return NULL;
+	json_object_put(kept);
+	kept = json_object_new_object();
+	json_set_str(kept, "from", from);
+	json_set_str(kept, "to", to);
+	json_set(kept, "commits", json_object_get(list));
+	json_write(&text, kept);
+	unlink(path);
+	disk_put(path, text.data, text.len, false, NULL); /* a gain, and no more */
+	return list;
+}
+
 /* --- the chain of checkpoints --- */
+
+/* A tree that a ref of the user's holds already needs only a commit: everything that it names passed
+ * scratch_publish before, or was his own. */
+static bool tree_is_home(const struct work *work, const char *tree, const char *pin)
+{
+	char tip[OID_MAX], have[OID_MAX];
+
+	return (repo_tree_of(work->repo, pin, have) && strcmp(have, tree) == 0) ||
+	       (repo_ref(work->repo, work->head_ref, tip, NULL) == 0 &&
+		repo_tree_of(work->repo, tip, have) && strcmp(have, tree) == 0);
+}
 
 int scratch_chain(struct scratch *scratch, const char *tree, const char *const *extra,
 		  const char *message, char ret_oid[OID_MAX], struct err *err)
@@ -267,10 +401,16 @@ int scratch_chain(struct scratch *scratch, const char *tree, const char *const *
 	for (size_t i = 0; i < n; i++)
 		parents[i + 1] = extra[i];
 	parents[n + 1] = NULL;
-	if (scratch_commit(scratch, tree, parents, message, false, ret_oid, err) < 0)
+	struct commit commit = {.tree = tree,
+				.parents = parents,
+				.name = OWN_NAME,
+				.mail = OWN_MAIL,
+				.message = BUF_INIT,
+				.home = n == 0 && tree_is_home(work, tree, pin)};
+	if (make_commit(scratch, &commit, message, ret_oid, err) < 0)
 		return -1;
 	snprintf(tip, sizeof(tip), "%s\n", ret_oid);
-	if (scratch_publish(scratch, tip, err) < 0 ||
+	if ((!commit.home && scratch_publish(scratch, tip, err) < 0) ||
 	    repo_move_ref(work->repo, work->pin_ref, ret_oid, pin, "baton: checkpoint", err) < 0)
 		return -1;
 	scratch_settle(scratch);

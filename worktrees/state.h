@@ -13,6 +13,7 @@
 struct state_opts {
 	enum git_scope scope;	/* GIT_RAW: bytes as they are; GIT_PLAIN: as git would store them */
 	const char *index_from; /* an index of ours to start from, NULL: none */
+	const char *index_tree; /* the tree that it is at, NULL: not known */
 	const char *over; /* a tree that the index is moved to before looking, or NULL: what is left
 			     out then stays as it is there */
 	struct json_object *touched;  /* ignored files to include by name, or NULL */
@@ -26,5 +27,19 @@ struct state_opts {
  * trees of their files. Nothing in the worktree is executed, followed or believed. */
 int state_tree(const struct scratch *scratch, const struct state_opts *opts, char ret_tree[OID_MAX],
 	       struct err *err);
+
+/* The best index of ours to start from for work over this tree, with the tree that it is at ("": not known). */
+struct state_start {
+	char *index, tree[OID_MAX];
+};
+void state_start(const struct scratch *scratch, const char *tree, struct state_start *ret);
+void state_start_release(struct state_start *start);
+#define AUTO_START __attribute__((cleanup(state_start_release)))
+
+/* Keeps the scratch index, which is at this tree of the user's objects, as the start of later operations. It is
+ * gone from its place. `old`: the tree whose index is no longer wanted. */
+void state_keep_index(const struct scratch *scratch, const char *tree, const char *old);
+/* Are these the bytes of an index of ours, at the base or at this tree? */
+bool state_is_our_index(const struct scratch *scratch, const char *tree, const struct buf *bytes);
 
 #endif

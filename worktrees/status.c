@@ -19,6 +19,7 @@ struct view {
 	struct work_heads heads;
 	char tree[OID_MAX];	 /* the worktree's state */
 	char head_tree[OID_MAX]; /* of HEAD, or of the base where there is no HEAD */
+	char base_tree[OID_MAX]; /* "" where only the git program can tell */
 };
 #define VIEW_INIT                                                                                  \
 	{                                                                                          \
@@ -36,18 +37,32 @@ static int view_open(struct view *view, const struct repo *repo, struct json_obj
 		     struct err *err)
 {
 	struct state_opts opts = {.scope = GIT_PLAIN};
+	AUTO_START struct state_start start = {.index = NULL};
 
 	if (work_init(&view->work, repo, body, err) < 0 || entry_need_ready(&view->work, err) < 0 ||
 	    scratch_open(&view->scratch, &view->work, err) < 0 ||
 	    work_heads(&view->work, &view->heads, err) < 0)
 		return -1;
-	AUTO_FREE char *index = work_path(&view->work, "base.index");
 	const char *head = view->heads.head[0] ? view->heads.head : view->work.base;
-	opts.index_from = index;
-	opts.over = view->head_tree;
+	if (!repo_tree_of(repo, view->work.base, view->base_tree))
+		view->base_tree[0] = '\0';
 	if (scratch_tree_of(&view->scratch, head, view->head_tree, err) < 0)
 		return -1;
+	state_start(&view->scratch, view->head_tree, &start);
+	opts.index_from = start.index;
+	opts.index_tree = start.tree[0] ? start.tree : NULL;
+	opts.over = view->head_tree;
 	return state_tree(&view->scratch, &opts, view->tree, err);
+}
+
+/* Base against worktree. */
+static struct json_object *view_files(const struct view *view, struct buf *stat, struct err *err)
+{
+	struct git_cmd cmd = scratch_cmd(&view->scratch, GIT_PLAIN);
+
+	if (strcmp(view->tree, view->base_tree) == 0)
+		return json_object_new_array();
+	return diffs_files(&cmd, view->work.base, view->tree, stat, err);
 }
 
 /* An added file that HEAD does not have is untracked, as far as the agent's own git goes. */
@@ -59,7 +74,9 @@ static int mark_untracked(const struct view *view, struct json_object *files, st
 
 	if (strcmp(view->tree, view->head_tree) == 0)
 		return 0;
-	fresh = diffs_files(&cmd, view->head_tree, view->tree, err);
+	fresh = strcmp(view->head_tree, view->base_tree) == 0
+			? json_object_get(files)
+			: diffs_files(&cmd, view->head_tree, view->tree, NULL, err);
 	if (!fresh)
 		return -1;
 	for (size_t i = 0; i < json_len(fresh); i++) {
@@ -82,22 +99,25 @@ int op_status(const struct repo *repo, struct json_object *body, struct json_obj
 	      struct err *err)
 {
 	__attribute__((cleanup(view_release))) struct view view = VIEW_INIT;
+	AUTO_BUF struct buf stat = BUF_INIT;
+	bool with_stat = json_flag(body, "stat", false);
 	struct json_object *commits, *files;
 
 	if (view_open(&view, repo, body, err) < 0)
 		return -1;
 	const char *head = view.heads.head[0] ? view.heads.head : view.work.base;
-	struct git_cmd cmd = scratch_cmd(&view.scratch, GIT_PLAIN);
 	commits = scratch_commits(&view.scratch, view.work.base, head, err);
 	if (!commits)
 		return -1;
 	json_set(answer, "commits", commits);
-	files = diffs_files(&cmd, view.work.base, view.tree, err);
+	files = view_files(&view, with_stat ? &stat : NULL, err);
 	if (!files)
 		return -1;
 	json_set(answer, "files", files);
 	if (mark_untracked(&view, files, err) < 0)
 		return -1;
+	if (with_stat)
+		json_set_str(answer, "stat", buf_str(&stat));
 	json_set(answer, "head", NULL);
 	json_set(answer, "branch_tip", NULL);
 	json_set(answer, "in_progress", NULL);
@@ -123,12 +143,11 @@ int op_diff(const struct repo *repo, struct json_object *body, struct json_objec
 	if (view_open(&view, repo, body, err) < 0)
 		return -1;
 	struct git_cmd cmd = scratch_cmd(&view.scratch, GIT_PLAIN);
-	files = diffs_files(&cmd, view.work.base, view.tree, err);
+	files = view_files(&view, &stat, err);
 	if (!files)
 		return -1;
 	json_set(answer, "files", files);
-	if (mark_untracked(&view, files, err) < 0 ||
-	    diffs_stat(&cmd, view.work.base, view.tree, &stat, err) < 0)
+	if (mark_untracked(&view, files, err) < 0)
 		return -1;
 	json_set_str(answer, "stat", buf_str(&stat));
 	json_set(answer, "patch", NULL);

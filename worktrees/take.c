@@ -185,9 +185,9 @@ int take_checkpoint(struct scratch *scratch, const char *message, struct json_ob
 		    char **ret_kept, struct err *err)
 {
 	AUTO_FREE char *own = work_path(scratch->work, "raw.index");
-	AUTO_FREE char *base = work_path(scratch->work, "base.index");
+	AUTO_START struct state_start start = {.index = NULL};
 	struct state_opts opts = {.scope = GIT_RAW,
-				  .index_from = file_exists(own) ? own : base,
+				  .index_from = own,
 				  .touched = touched,
 				  .max_bytes = CHECKPOINT_BYTES,
 				  .max_files = CHECKPOINT_FILES};
@@ -195,6 +195,12 @@ int take_checkpoint(struct scratch *scratch, const char *message, struct json_ob
 	struct err why = ERR_INIT;
 
 	*ret_changed = false;
+	if (!file_exists(own)) {
+		/* That of a branch would do as well, were its files not stored as git converts them. */
+		state_start(scratch, NULL, &start);
+		opts.index_from = start.index;
+		opts.index_tree = start.tree[0] ? start.tree : NULL;
+	}
 	if (state_tree(scratch, &opts, tree, &why) < 0) {
 		if (why.code == ERR_TOO_LARGE) {
 			*ret_kept = mem_strdup(why.message);
@@ -257,11 +263,10 @@ static void lines_release(struct lines *set)
 static int users_tips(const struct scratch *scratch, struct buf *now, struct buf *given,
 		      struct err *err)
 {
-	struct git_cmd theirs = {.repo = scratch->work->repo, .scope = GIT_USER};
 	AUTO_FREE char *start = work_path(scratch->work, WORK_START_REFS);
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	if (git_run(&theirs, GIT_ARGS("for-each-ref", "--format=%(objectname)"), now, err) < 0)
+	if (repo_tips(scratch->work->repo, now, err) < 0)
 		return -1;
 	/* Older worktrees lack it: then a little too much is kept. */
 	if (file_read(AT_FDCWD, start, START_REFS_MAX, &text, NULL) < 0)

@@ -163,7 +163,7 @@ void rig_start(struct rig *rig, const char *repository)
 	rig->channel = channel_new(pair[0], pair[0], FROM_W, on_frame, rig);
 	channel_keep(rig->channel, "git");
 	rig->client = git_client_new(rig->channel);
-	json_set_str(start, "git", "/usr/bin/git");
+	json_set_str(start, "git", rig->git ? rig->git : "/usr/bin/git");
 	json_set_str(start, "repository", repository);
 	json_write(&text, start);
 	channel_send(rig->channel, FRAME_START, NULL, text.data, text.len);

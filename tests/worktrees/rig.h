@@ -22,6 +22,7 @@ struct rig {
 	struct channel *channel;
 	struct git_client *client;
 	pid_t pid;
+	const char *git; /* the program that baton-git starts; NULL: /usr/bin/git */
 	bool ready;
 };
 

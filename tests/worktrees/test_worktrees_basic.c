@@ -164,6 +164,94 @@ static void work_comes_back_by_import_and_is_removed_safely(void **state)
 	rig_free(&rig);
 }
 
+static bool has_changes(struct rig *rig)
+{
+	AUTO_JSON struct json_object *status =
+		rig_ok(rig, "status", rig_entry(rig, "r1", "a1", NULL));
+
+	return json_flag(status, "uncommitted", false);
+}
+
+/* What baton keeps to look faster (an index at the tip, a list of commits) never hides a change that came later:
+ * not one of the same size in the same moment, not one that takes the last one back. */
+static void what_is_kept_from_the_last_look_hides_nothing(void **state)
+{
+	struct rig rig;
+
+	make(&rig);
+	json_object_put(rig_create(&rig, "r1", "a1"));
+	AUTO_FREE char *worktree = rig_worktree(&rig, "r1", "a1");
+	const char *inside = worktree + strlen(rig.dir) + 1;
+	assert_false(has_changes(&rig));
+	for (int i = 0; i < 3; i++) {
+		AUTO_FREE char *change = mem_printf("echo %d > src/f3.c; echo %d > new.txt", i, i);
+		AUTO_FREE char *subject = mem_printf("round %d", i);
+		struct json_object *body = rig_entry(&rig, "r1", "a1", NULL);
+
+		free(rig_sh(&rig, inside, change));
+		assert_true(has_changes(&rig));
+		json_set_str(body, "message", subject);
+		AUTO_JSON struct json_object *rest = rig_ok(&rig, "commit_rest", body);
+		assert_non_null(json_str(rest, "commit", NULL));
+		assert_string_equal(json_str(rest, "new", ""), json_str(rest, "commit", "?"));
+		assert_int_equal(json_len(json_arr(rest, "commits")), 1);
+		assert_false(has_changes(&rig));
+	}
+	free(rig_sh(&rig, inside, "git reset -q --hard HEAD~3; echo x > built.o"));
+	assert_false(has_changes(&rig));
+	struct json_object *body = rig_entry(&rig, "r1", "a1", NULL);
+	json_set_bool(body, "stat", true);
+	AUTO_JSON struct json_object *back = rig_ok(&rig, "status", body);
+	assert_int_equal(json_len(json_arr(back, "files")), 0);
+	assert_int_equal(json_len(json_arr(back, "commits")), 0);
+	assert_string_equal(json_str(back, "stat", "?"), "");
+	free(rig_sh(
+		&rig, "repo",
+		"git fsck --strict --no-dangling; test \"$(git log --format=%s main..baton/r1/a1 | "
+		"tr '\\n' ,)\" = 'round 2,round 1,round 0,'"));
+	rig_free(&rig);
+}
+
+/* The operations at the end of an agent, as orchestrator/collect.c asks for them; the number of processes. */
+static size_t count_end(struct rig *rig, const char *agent, const char *change)
+{
+	AUTO_FREE char *worktree = rig_worktree(rig, "r1", agent);
+
+	json_object_put(rig_create(rig, "r1", agent));
+	free(rig_sh(rig, worktree + strlen(rig->dir) + 1, change));
+	free(rig_sh(rig, "repo", ": >../started"));
+	json_object_put(rig_ok(rig, "commit_rest", rig_entry(rig, "r1", agent, NULL)));
+	struct json_object *body = rig_entry(rig, "r1", agent, NULL);
+	json_set_bool(body, "stat", true);
+	json_object_put(rig_ok(rig, "status", body));
+	AUTO_JSON struct json_object *gone =
+		rig_ok(rig, "remove", rig_entry(rig, "r1", agent, NULL));
+	assert_true(json_flag(gone, "removed", false));
+	AUTO_FREE char *count = rig_sh(rig, "repo", "wc -l <../started");
+	return (size_t)strtoul(count, NULL, 10);
+}
+
+/* What an agent's end costs the user is the start of these processes: 10 ms of a processor each. They were 24, 40
+ * and 34. */
+static void an_agents_end_starts_few_processes(void **state)
+{
+	struct rig rig;
+
+	make(&rig);
+	AUTO_FREE char *counter = file_join(rig.dir, "counter");
+	free(rig_sh(&rig, "repo",
+		    "printf '#!/bin/sh\\necho \"$*\" >>%s/started\\nexec /usr/bin/git \"$@\"\\n' "
+		    "\"$(dirname $PWD)\" >../counter; chmod 755 ../counter"));
+	rig_stop(&rig);
+	rig.git = counter;
+	rig_start(&rig, rig.repo);
+	assert_in_range(count_end(&rig, "a1", "cat src/f1.c"), 1, 3);
+	assert_in_range(count_end(&rig, "a2", "echo new >new.c"), 4, 13);
+	assert_in_range(count_end(&rig, "a3", "echo new >n.c; git add n.c; git commit -qm Own"), 4,
+			15);
+	rig_free(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +259,8 @@ int main(void)
 		cmocka_unit_test(discover_without_repository_is_not_found),
 		cmocka_unit_test(create_makes_a_worktree_that_git_understands),
 		cmocka_unit_test(work_comes_back_by_import_and_is_removed_safely),
+		cmocka_unit_test(what_is_kept_from_the_last_look_hides_nothing),
+		cmocka_unit_test(an_agents_end_starts_few_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
