@@ -280,6 +280,9 @@ class Run:
         return "\n".join(json.dumps(r)[:300] for r in self.records()[-25:])
 
 
+templates = {}  # files of a repository -> a folder with it
+
+
 class World:
     def __init__(self):
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="baton-test-"))
@@ -326,15 +329,25 @@ class World:
         return self.command("git", *args, cwd=cwd, status=status).out.rstrip("\n")
 
     def repository(self, files=None, *init_options):
-        """With as few git commands as can be: they are a good part of the suite's time."""
+        """With as few git commands as can be: they are a good part of the suite's time. The second repository with the
+        same files is a copy of the first, whose index then learns its own files."""
+        files = files or {"README.md": "A project.\n", "src/a.txt": "one\ntwo\nthree\n"}
+        key = json.dumps([files, init_options])
+        fresh = not os.path.isdir(self.repo) or not os.listdir(self.repo)
+        if fresh and key in templates:
+            shutil.copytree(templates[key], self.repo, symlinks=True, dirs_exist_ok=True)
+            self.git("update-index", "-q", "--refresh")
+            return
         os.makedirs(self.repo, exist_ok=True)
         self.git("init", "-q", *init_options)
         with open(os.path.join(self.repo, ".git/config"), "a", encoding="utf-8") as f:
             f.write("[user]\n\tname = Ada Example\n\temail = ada@example.org\n")
-        for name, text in (files or {"README.md": "A project.\n", "src/a.txt": "one\ntwo\nthree\n"}).items():
+        for name, text in files.items():
             self.write(os.path.join(self.repo, name), text)
         self.git("add", "-A")
         self.git("-c", "maintenance.auto=false", "commit", "-q", "-m", "Start")
+        if fresh:
+            templates[key] = shutil.copytree(self.repo, tempfile.mkdtemp(prefix="baton-test-"), symlinks=True, dirs_exist_ok=True)
 
     def example(self, name):
         self.command("sh", example_file(name, "make-repository.sh"), self.repo, cwd=self.dir)
@@ -369,7 +382,9 @@ class World:
         return self.start_program([BATON, *args], cwd or self.repo, env, stdout)
 
     def runs(self):
-        common = self.git("rev-parse", "--path-format=absolute", "--git-common-dir")
+        common = os.path.join(self.repo, ".git")
+        if not os.path.isdir(common):  # bare, linked, moved elsewhere
+            common = self.git("rev-parse", "--path-format=absolute", "--git-common-dir")
         folder = os.path.join(common, "baton", "runs")
         names = os.listdir(folder) if os.path.isdir(folder) else []
         return [Run(self, os.path.join(folder, n)) for n in sorted(names, key=lambda n: os.stat(os.path.join(folder, n)).st_ctime_ns)]
@@ -429,8 +444,14 @@ class World:
                 break
             for pid in left:
                 kill_quietly(pid)
-        subprocess.run(["chmod", "-R", "u+rwX", self.dir], check=False, stderr=subprocess.DEVNULL)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        remove(self.dir)
+
+
+def remove(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.isdir(folder):
+        subprocess.run(["chmod", "-R", "u+rwX", folder], check=False, stderr=subprocess.DEVNULL)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def reap(pid):
@@ -537,4 +558,6 @@ def main():
         if not good:
             failed.append(function.__name__)
     print(f"[  PASSED  ] {len(chosen) - len(failed)} test(s).", flush=True)
+    for folder in templates.values():
+        remove(folder)
     sys.exit(1 if failed or not chosen else 0)

@@ -17,8 +17,8 @@ def works_with(world, protocol, quirk):
     done = world.baton("run", "go on", "--quiet", "--model", f"{protocol}:{world.scenario(rules, quirks=[quirk])}", status=None)
     check(done.status == 0, f"{protocol} with {quirk}", done)
     branch = world.run().branch()
-    for name in ("one", "two", "three"):
-        equal(world.git("show", f"{branch}:{name}.txt"), name, f"{name}.txt, {protocol} with {quirk}")
+    files = world.git("show", *(f"{branch}:{name}.txt" for name in ("one", "two", "three")))
+    equal(files, "one\ntwo\nthree", f"files, {protocol} with {quirk}")
     world.command("rm", "-rf", world.repo, cwd=world.dir)
 
 
