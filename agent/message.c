@@ -56,9 +56,20 @@ void message_free(struct message *m)
 	free(m);
 }
 
+void message_forget_rendering(struct message *m)
+{
+	free(m->rendered);
+	m->rendered = NULL;
+	m->rendered_len = 0;
+}
+
 static struct block *add_block(struct message *m, enum block_kind kind, enum block_origin origin)
 {
-	MEM_GROW(m->blocks, m->cap_blocks, m->n_blocks + 1);
+	/* Most messages have one block or two, and there are thousands of them (X14). */
+	if (m->n_blocks == m->cap_blocks) {
+		m->cap_blocks = m->cap_blocks ? m->cap_blocks * 2 : 1;
+		m->blocks = mem_array(m->blocks, m->cap_blocks, sizeof(*m->blocks));
+	}
 	struct block *b = &m->blocks[m->n_blocks++];
 	*b = (struct block){.kind = kind, .origin = origin};
 	return b;

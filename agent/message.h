@@ -69,6 +69,7 @@ struct message {
 	size_t rendered_len;
 	size_t splice;	  /* where ,"cache_control":{...} may be inserted; (size_t)-1 if nowhere */
 	int64_t estimate; /* tokens, by the ledger; 0 before */
+	bool marked;	  /* by view_sweep, for a moment */
 };
 
 struct message *message_new(enum message_role role);
@@ -78,6 +79,8 @@ static inline uint64_t message_position(const struct message *m)
 	return m->until ? m->until : m->uid;
 }
 void message_free(struct message *message); /* NULL allowed */
+/* It is not sent any more. If it ever is again, it is rendered again, to the same bytes. */
+void message_forget_rendering(struct message *m);
 /* Appends a block; strings are copied; the returned pointer is valid until the next append. Blank
  * text blocks are refused (NULL is returned): no empty text is ever stored (traps 28, 30). */
 struct block *message_add_text(struct message *m, enum block_origin origin, const char *text,

@@ -178,6 +178,14 @@ static void put_on_record(const struct epoch_edit *edit)
 		edit_record_write(edit, edit->view->record);
 }
 
+/* X14: of what is not sent any more the text alone stays. */
+static void forget_renderings(const struct epoch_edit *edit)
+{
+	for (size_t i = 0; i < edit->n; i++)
+		for (size_t k = edit->changes[i].from; k < edit->changes[i].to; k++)
+			message_forget_rendering(edit->view->list[k]);
+}
+
 /* Everything but the ledger, which the two callers keep in different ways. */
 static void change_view(struct epoch_edit *edit)
 {
@@ -185,8 +193,10 @@ static void change_view(struct epoch_edit *edit)
 	size_t cap = view->n + edit->n + 1;
 	struct message **list = mem_array(NULL, cap, sizeof(*list));
 
+	view_sweep(view);
 	take_over(edit);
 	put_on_record(edit);
+	forget_renderings(edit);
 	rewrite(edit, list);
 	free(view->list);
 	view->list = list;

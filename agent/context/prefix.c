@@ -4,6 +4,7 @@
 #include "agent/context/prefix.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -26,9 +27,25 @@ static uint64_t hash_tools(const struct tool_spec *tools, size_t n)
 	return hash;
 }
 
+/* Eight bytes at a time: behind an epoch's end all of a view is hashed between two requests. Of this process only. */
+static uint64_t hash_bytes(const char *s, size_t n)
+{
+	const uint64_t factor = 0x9e3779b97f4a7c15u;
+	uint64_t hash = n * factor, word;
+
+	for (; n >= sizeof(word); s += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, s, sizeof(word));
+		hash = (hash ^ word) * factor;
+		hash ^= hash >> 29;
+	}
+	for (; n; s++, n--)
+		hash = (hash ^ (unsigned char)*s) * factor;
+	return hash ^ hash >> 32;
+}
+
 static uint64_t hash_message(const struct message *m)
 {
-	return m->rendered ? text_hash(m->rendered, m->rendered_len) : 0;
+	return m->rendered ? hash_bytes(m->rendered, m->rendered_len) : 0;
 }
 
 void prefix_release(struct prefix *p)

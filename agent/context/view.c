@@ -28,6 +28,24 @@ void view_own(struct view *view, struct message *message)
 	view->own[view->n_own++] = message;
 }
 
+/* Marks, so that thousands of messages are no square of thousands. */
+void view_sweep(struct view *view)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < view->n; i++)
+		view->list[i]->marked = true;
+	for (size_t i = 0; i < view->n_own; i++) {
+		if (view->own[i]->marked)
+			view->own[kept++] = view->own[i];
+		else
+			message_free(view->own[i]);
+	}
+	view->n_own = kept;
+	for (size_t i = 0; i < view->n; i++)
+		view->list[i]->marked = false;
+}
+
 void view_sync(struct view *view, const struct conversation *conversation)
 {
 	size_t more = conversation->n - view->taken;

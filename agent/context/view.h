@@ -37,6 +37,9 @@ void view_init(struct view *view);
 void view_release(struct view *view);
 /* Takes a message over that is not the conversation's. */
 void view_own(struct view *view, struct message *message);
+/* Frees what is the view's own and not in its list: what the last rewrite or an earlier one took out, and what was made
+ * for a call that is over. Before a rewrite: until then an undo of the last one may want it back (compact_undo). */
+void view_sweep(struct view *view);
 /* Takes what was appended to the conversation since the last call. */
 void view_sync(struct view *view, const struct conversation *conversation);
 

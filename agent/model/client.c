@@ -176,6 +176,8 @@ void client_render_message(struct model_client *c, struct message *m)
 	/* "" and not NULL for what is left out: it has been rendered, and to nothing. */
 	m->rendered_len = out.len;
 	m->rendered = out.len ? buf_take(&out) : mem_strdup("");
+	/* It lives as long as the conversation does: without the room that the buffer grew by (X14). */
+	m->rendered = mem_array(m->rendered, m->rendered_len + 1, 1);
 }
 
 bool client_drop_edits(struct model_client *c)

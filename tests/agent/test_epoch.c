@@ -5,6 +5,7 @@
 
 #include "agent/context/epoch.h"
 #include "agent/validate.h"
+#include "base/memory.h"
 
 struct rig {
 	struct conversation c;
@@ -181,6 +182,50 @@ static void test_a_message_without_its_thinking(void **state)
 	end(&r);
 }
 
+/* X14: what rewrites put in goes when no undo can want it back, and so do the bytes of what is not sent any more. */
+static void x14_replaced_messages_do_not_stay(void **state)
+{
+	struct rig r;
+
+	start(&r, 40, 100);
+	for (size_t i = 0; i < r.c.n; i++)
+		r.c.messages[i]->rendered = mem_strdup("bytes");
+	for (int i = 0; i < 30; i++) {
+		epoch_end(&r.view, &r.ledger, &r.c, 0, 3, summary(), true);
+		assert_true(r.view.n_own <= r.view.n + 2);
+	}
+	assert_null(r.c.messages[0]->rendered);
+	assert_null(r.c.messages[10]->rendered);
+	assert_non_null(r.c.messages[r.c.n - 1]);
+	assert_int_equal(r.c.messages[10]->n_blocks, 2); /* the conversation keeps what it says */
+	end(&r);
+}
+
+/* X4: an undo brings back what the last rewrite took out, among it what earlier ones had put in. */
+static void x4_the_last_rewrite_can_be_undone(void **state)
+{
+	struct rig r;
+	struct message *before[64];
+	size_t n, taken;
+
+	start(&r, 20, 100);
+	epoch_end(&r.view, &r.ledger, &r.c, 0, 5, summary(), true);
+	n = r.view.n;
+	taken = r.view.taken;
+	assert_true(n < ARRAY_SIZE(before));
+	memcpy(before, r.view.list, n * sizeof(*before));
+	epoch_end(&r.view, &r.ledger, &r.c, 0, 9, summary(), true);
+	assert_true(r.view.n < n);
+	round_of_calls(&r, 99, 10);
+	epoch_restore(&r.view, &r.ledger, &r.c, before, n, taken, true);
+	assert_int_equal(r.view.n, n + 2);
+	assert_string_equal(r.view.list[0]->blocks[0].text, "what was");
+	for (size_t i = 1; i < n; i++)
+		assert_int_equal(r.view.list[i]->n_blocks, 2);
+	assert_true(r.view.n_own <= r.view.n);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +234,8 @@ int main(void)
 		cmocka_unit_test(test_end_of_an_epoch),
 		cmocka_unit_test(test_bound_thinking_goes),
 		cmocka_unit_test(test_a_message_without_its_thinking),
+		cmocka_unit_test(x14_replaced_messages_do_not_stay),
+		cmocka_unit_test(x4_the_last_rewrite_can_be_undone),
 	};
 	return cmocka_run_group_tests_name("agent/epoch", tests, NULL, NULL);
 }

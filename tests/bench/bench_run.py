@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Benchmarks of whole runs: bench_run.py BUILD [JSON-FILE] [--quick]
 
-Start to first request, overhead of a round at two sizes of history beside its floor in the same run, CPU of a
-run, memory per process, and many agents at once. Figures are printed as a table and written as JSON; nothing
+Start to first request, overhead of a round at two sizes of history beside its floor in the same run, the cost of a
+hook, CPU of a run, memory per process, and many agents at once. Figures are printed as a table and written as JSON; nothing
 fails on a time.
 """
 import glob
@@ -29,12 +29,14 @@ class Bench:
         self.build, self.scratch = build, scratch
         self.baton = f"{build}/orchestrator/baton"
         self.rows = []
+        self.hooks = ""
 
     def env(self, url):
+        """The user's configuration: hooks of the user need no trust."""
         home = f"{self.scratch}/home"
         os.makedirs(f"{home}/.config/baton", exist_ok=True)
         with open(f"{home}/.config/baton/config.yaml", "w") as f:
-            f.write(f"providers:\n  bench: {{api: anthropic, base_url: '{url}'}}\n")
+            f.write(f"providers:\n  bench: {{api: anthropic, base_url: '{url}'}}\n{self.hooks}")
         return {"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMPDIR": self.scratch,
                 "XDG_STATE_HOME": f"{self.scratch}/state"}
 
@@ -122,6 +124,16 @@ class Bench:
             self.add(f"  above the two lines before", gap - command - syncs, "ms")
             self.add(f"  CPU seconds of {count} rounds, all processes", cpu, "s", f"wall {wall / 1e3:.2f} s")
 
+    def hook_cost(self, count):
+        """M6: what a PreToolUse hook that says nothing adds to a round, and one that never matches."""
+        repo, gaps = self.repository(20), {}
+        for name, matcher in (("none", None), ("no match", "write"), ("true", "shell")):
+            self.hooks = "" if matcher is None else f"hooks: {{PreToolUse: [{{matcher: {matcher}, command: 'true'}}]}}\n"
+            gaps[name] = self.rounds(repo, count, 40_000)[0]
+        self.hooks = ""
+        self.add("a PreToolUse hook `true` adds to a round", gaps["true"] - gaps["none"], "ms")
+        self.add("  one that does not match", gaps["no match"] - gaps["none"], "ms")
+
     def many(self, agents, turns):
         repo = self.repository(2)
         for i in range(agents):
@@ -202,6 +214,7 @@ def main():
         bench = Bench(os.path.abspath(args[0]), scratch)
         bench.first_request(3 if quick else 15, 0 if quick else 20)
         bench.round_overhead(5 if quick else 30)
+        bench.hook_cost(5 if quick else 30)
         bench.all_memory()
         for agents in (8,) if quick else (8, 64, 256):
             bench.many(agents, 3 if quick else 9)
