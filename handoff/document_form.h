@@ -19,6 +19,9 @@ bool handoff_text_is_plain(const char *text, size_t n);
  * is none. `ret_slashes`: how many of those. */
 size_t handoff_member_mark(const char *s, size_t n, size_t *ret_slashes);
 
+/* One statement of the Markdown form. */
+void handoff_statement_markdown(struct buf *out, const struct handoff_statement *s);
+
 #define HANDOFF_MD_TITLE "# Handoff"
 
 #endif

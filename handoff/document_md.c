@@ -143,7 +143,7 @@ static void add_member(struct buf *out, const char *key, const char *value)
 		buf_addf(out, "  - %s: %s\n", key, value);
 }
 
-static void add_statement(struct buf *out, const struct handoff_statement *s)
+void handoff_statement_markdown(struct buf *out, const struct handoff_statement *s)
 {
 	const char *text = s->text ? s->text : "";
 	size_t n = strlen(text), n_fields;
@@ -221,6 +221,6 @@ void handoff_to_markdown(const struct handoff *handoff, struct buf *out)
 			continue;
 		buf_addf(out, "\n## %s\n\n", handoff_part_title(part));
 		for (size_t i = 0; i < list->n; i++)
-			add_statement(out, &list->list[i]);
+			handoff_statement_markdown(out, &list->list[i]);
 	}
 }

@@ -1,0 +1,123 @@
+/*
+ * document_bound.c - a handoff document cut to the room that a successor has for it (R2).
+ *
+ * What a successor cannot do without stays whole: goal, constraints, point, failures, first action. Room is made in the order in
+ * which it hurts least: outputs of commands, which stand in logs; files that were only read, logs, the user's older messages
+ * (their constraints have a part of their own), commits (git has them), other files. Each loss leaves a line in `missing`.
+ */
+#include <inttypes.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "handoff/document_form.h"
+
+struct measure {
+	int64_t (*estimate)(const void *arg, const char *text, size_t n);
+	const void *arg;
+};
+
+static int64_t tokens_of(const struct measure *m, const char *text, size_t n)
+{
+	return m->estimate ? m->estimate(m->arg, text, n)
+			   : (int64_t)((n + BYTES_PER_TOKEN - 1) / BYTES_PER_TOKEN);
+}
+
+static int64_t document_tokens(const struct measure *m, const struct handoff *handoff)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	handoff_to_markdown(handoff, &text);
+	return tokens_of(m, buf_str(&text), text.len);
+}
+
+static int64_t statement_tokens(const struct measure *m, const struct handoff_statement *s)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	handoff_statement_markdown(&text, s);
+	return tokens_of(m, buf_str(&text), text.len);
+}
+
+/* Head and tail of an output, and the whole where the log is. True if something was cut. */
+static bool shorten(struct handoff_statement *s, size_t bytes)
+{
+	AUTO_BUF struct buf out = BUF_INIT;
+
+	if (!s->output || strlen(s->output) <= bytes + 200)
+		return false;
+	text_clip(&out, s->output, strlen(s->output), bytes, s->log);
+	handoff_setn(&s->output, buf_str(&out), out.len);
+	return true;
+}
+
+static bool shorten_all(struct handoff *handoff, size_t bytes)
+{
+	bool any = false;
+
+	for (enum handoff_part_name part = 0; part < HANDOFF_N_PARTS; part++)
+		for (size_t i = 0; i < handoff->parts[part].n; i++)
+			any = shorten(&handoff->parts[part].list[i], bytes) || any;
+	return any;
+}
+
+static void say_missing(struct handoff *handoff, size_t count, const char *what, const char *where)
+{
+	AUTO_FREE char *text =
+		mem_printf("%zu %s were left out for want of room; %s", count, what, where);
+
+	handoff_add(handoff, HANDOFF_MISSING, HANDOFF_FROM_RECORD, text, strlen(text));
+}
+
+static const struct {
+	enum handoff_part_name part;
+	enum handoff_state state; /* only these; HANDOFF_NO_STATE: all */
+	const char *what, *where;
+} losses[] = {
+	{HANDOFF_FILES, HANDOFF_READ, "files that were only read", "the transcript names them"},
+	{HANDOFF_LOGS, HANDOFF_NO_STATE, "logs", "they lie in the results folder of the run"},
+	{HANDOFF_WORDS, HANDOFF_NO_STATE, "older messages of the user",
+	 "words.jsonl of the run holds all of them"},
+	{HANDOFF_COMMITS, HANDOFF_NO_STATE, "older commits", "git log shows them"},
+	{HANDOFF_FILES, HANDOFF_NO_STATE, "files", "git diff from the base shows what was changed"},
+};
+
+/* The oldest stand first. Takes away what is needed; the line about it costs some, too. */
+static void lose(struct handoff *handoff, const struct measure *m, size_t which, int64_t tokens,
+		 int64_t *now)
+{
+	struct handoff_part *part = &handoff->parts[losses[which].part];
+	size_t lost = 0;
+	int64_t line = 40;
+
+	for (size_t i = 0; i<part->n && * now + line> tokens;) {
+		if (losses[which].state && part->list[i].state != losses[which].state) {
+			i++;
+			continue;
+		}
+		*now -= statement_tokens(m, &part->list[i]);
+		handoff_remove(handoff, losses[which].part, i);
+		lost++;
+	}
+	if (!lost)
+		return;
+	say_missing(handoff, lost, losses[which].what, losses[which].where);
+	*now = document_tokens(m, handoff);
+}
+
+int64_t handoff_bound(struct handoff *handoff, int64_t tokens,
+		      int64_t (*estimate)(const void *arg, const char *text, size_t n),
+		      const void *arg)
+{
+	static const size_t sizes[] = {8000, 4000, 2000, 1000};
+	struct measure m = {estimate, arg};
+	int64_t now = document_tokens(&m, handoff);
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes) && now > tokens; i++)
+		if (shorten_all(handoff, sizes[i]))
+			now = document_tokens(&m, handoff);
+	for (size_t i = 0; i < ARRAY_SIZE(losses) && now > tokens; i++)
+		lose(handoff, &m, i, tokens, &now);
+	if (now > tokens && shorten_all(handoff, 400))
+		now = document_tokens(&m, handoff);
+	return now;
+}
