@@ -20,6 +20,7 @@ static const struct op table[] = {
 	{"import", OP_WORK, op_import, NULL},
 	{"diff", OP_WORK, op_diff, NULL},
 	{"range", OP_WORK, op_range, NULL},
+	{"facts", OP_WORK, op_facts, NULL},
 	{"checkout_view", OP_CHECKOUT, op_checkout_view, NULL},
 	{"remove_view", OP_WORK, op_remove_view, NULL},
 	{"remove", OP_WORK, op_remove, NULL},

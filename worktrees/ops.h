@@ -48,6 +48,7 @@ OP_DECLARE(op_checkpoint);
 OP_DECLARE(op_commit_rest);
 OP_DECLARE(op_import);
 OP_DECLARE(op_range);
+OP_DECLARE(op_facts);
 OP_DECLARE(op_checkout_view);
 OP_DECLARE(op_remove_view);
 OP_DECLARE(op_remove);
