@@ -35,6 +35,11 @@ int handoff_records_words(struct handoff_records *records, const char *path, str
 /* The last 20 calls of a transcript.jsonl, with what came of them. ERR_NOT_FOUND. */
 int handoff_records_calls(struct handoff_records *records, const char *path, struct err *err);
 
+/* A command of the document was run: what it ended with, and `why` if it did not end by itself (NULL; "reached its time
+ * limit"). */
+void handoff_records_ran(struct handoff_records *records, const char *command, int exit_code,
+			 const char *why);
+
 /* Borrows the records. */
 struct handoff_truth handoff_records_truth(struct handoff_records *records);
 
