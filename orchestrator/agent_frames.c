@@ -87,7 +87,7 @@ static int on_report(struct agent_record *agent, const struct frame *frame, stru
 
 static void event_round(struct agent_record *agent, struct json_object *body)
 {
-	agent->rounds = json_i64(body, "round", agent->rounds);
+	agent->rounds = agent->rounds_before + json_i64(body, "round", 0);
 	agent->used = json_i64(body, "used", agent->used);
 	agent->window = json_i64(body, "window", agent->window);
 	if (!agent->run->rehearsal && agent->model)
@@ -154,7 +154,8 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 	}
 	json_object_put(agent->result);
 	agent->result = json_object_get(body);
-	agent->rounds = json_i64(body, "rounds", agent->rounds);
+	if (json_has(body, "rounds"))
+		agent->rounds = agent->rounds_before + json_i64(body, "rounds", 0);
 	if (!agent->run->rehearsal && agent->model)
 		calibration_learn(&agent->run->calibration, agent->model,
 				  json_obj(body, "calibration"));

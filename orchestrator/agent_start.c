@@ -99,6 +99,14 @@ static void note_worktree(struct agent_record *agent, struct json_object *answer
 		    agent->branch, json_i64(answer, "files", 0), json_arr(answer, "notes"));
 }
 
+void agent_worktree_made(struct agent_record *agent)
+{
+	if (agent->setup_pending && agent->child)
+		setup_run(agent, settings_str(agent->run->settings, OPT_SETUP), on_setup_done);
+	else
+		worktree_ready(agent, NULL);
+}
+
 static void on_worktree(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
@@ -114,10 +122,7 @@ static void on_worktree(struct json_object *answer, const struct err *failure, v
 		agent_fail(agent, reason);
 		return;
 	}
-	if (agent->setup_pending && agent->child)
-		setup_run(agent, settings_str(agent->run->settings, OPT_SETUP), on_setup_done);
-	else
-		worktree_ready(agent, NULL);
+	agent_worktree_made(agent);
 }
 
 void agent_make_worktree(struct agent_record *agent)
@@ -329,6 +334,17 @@ static size_t memory_room(const struct model *model)
 	return (size_t)(MAX(model->window, INT64_C(0)) / 10) * BYTES_PER_TOKEN;
 }
 
+/* What was found out about its worktree while nobody worked; NULL: nothing. Caller frees. */
+static char *resume_note(const struct agent_record *agent)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	for (size_t i = 0; i < json_len(agent->notes); i++)
+		buf_addf(&text, "%s%s.", i ? " " : "",
+			 json_object_get_string(json_at(agent->notes, i)));
+	return text.len ? mem_strdup(buf_str(&text)) : NULL;
+}
+
 static struct json_object *start_document(const struct agent_record *agent)
 {
 	struct run *run = agent->run;
@@ -340,6 +356,10 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_str(doc, "run", run->id);
 	json_set_str(doc, "agent", agent->name);
 	json_set_i64(doc, "generation", agent->generation);
+	json_set_bool(doc, "resume", agent->resume);
+	AUTO_FREE char *note = resume_note(agent);
+	json_set_str(doc, "resume_note", note);
+	json_set(doc, "handoff", NULL);
 	json_set(doc, "role", document_role(agent));
 	json_set_str(doc, "task", agent->task);
 	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");
@@ -369,8 +389,8 @@ static struct json_object *start_document(const struct agent_record *agent)
 
 void agent_start_if_ready(struct agent_record *agent)
 {
-	if (agent->said_hello && !agent->sent_start && !agent->setup_pending && agent->child &&
-	    agent->child->channel)
+	if (agent->said_hello && !agent->sent_start && !agent->setup_pending && !agent->reopening &&
+	    agent->child && agent->child->channel)
 		agent_send_start(agent);
 }
 

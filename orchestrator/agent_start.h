@@ -10,6 +10,8 @@ struct json_object;
 /* Asks baton-git for the worktree; `ready` goes to the agent when it is there (after the setup
  * command, if one is configured). */
 void agent_make_worktree(struct agent_record *agent);
+/* It is there, new or again: the setup command runs if it waits for it, then tools may begin. */
+void agent_worktree_made(struct agent_record *agent);
 /* Sends the start document (docs/documents.md). */
 void agent_send_start(struct agent_record *agent);
 /* The same, if it said hello and nothing holds it back. */

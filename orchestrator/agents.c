@@ -19,22 +19,20 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "orchestrator/agent_frames.h"
+#include "orchestrator/agent_resume.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/compact_model.h"
 #include "orchestrator/hooks.h"
 #include "orchestrator/outcome.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/run.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/spare.h"
 
-#define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
-#define TERM_GRACE_MS	3000  /* from TERM to KILL */
-#define HELLO_MS	30000 /* from the spawn to hello */
-#define LOADING_MAX	16    /* processes that have not said hello */
-#define END_GRACE_MS	10000 /* from the result to the end of the process */
-#define REPORT_GRACE_MS 60000 /* from the request to report to the stop */
+#define TERM_GRACE_MS 3000 /* from TERM to KILL */
+#define LOADING_MAX   16   /* processes that have not said hello */
 
 enum exit_status agent_exit_status(const struct agent_record *agent)
 {
@@ -88,8 +86,8 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	}
 	struct agent_record *agent = mem_alloc(sizeof(*agent));
 	agent->run = run;
-	agent->number = (int)pool->count + 1;
-	agent->generation = 1;
+	agent->key = mem_strdup(spec->key);
+	agent_recall(agent);
 	agent->role = role;
 	agent->own_model = own_model;
 	agent->model = own_model ? own_model : run->model;
@@ -112,8 +110,6 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 			    *note);
 	return agent;
 }
-
-static void agent_arm(struct agent_record *agent, int64_t ms);
 
 /* ---- starting ---- */
 
@@ -153,6 +149,16 @@ static void sweep_after(struct agent_record *agent, int wait_status)
 		run->sweep_wanted = true;
 }
 
+void agent_journal_ended(const struct agent_record *agent)
+{
+	journal_add(agent->run->journal, true, "agent.ended",
+		    "agent:s generation:i status:s reason:s class:s rounds:i tool_calls:i "
+		    "failed_calls:i memory:j",
+		    agent->name, agent->generation, agent->status, agent->reason,
+		    json_str(agent->result, "class", NULL), agent->rounds, agent->tool_calls,
+		    agent->failed_calls, json_obj(agent->result, "memory"));
+}
+
 static void on_agent_exit(struct child *child, int wait_status, const char *failure)
 {
 	struct agent_record *agent = child->arg;
@@ -163,9 +169,10 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 		event_del(agent->ev_deadline);
 	agent_set_lost(agent, wait_status, failure);
 	sweep_after(agent, wait_status);
-	journal_add(run->journal, true, "agent.ended",
-		    "agent:s status:s reason:s rounds:i tool_calls:i", agent->name, agent->status,
-		    agent->reason, agent->rounds, agent->tool_calls);
+	if (run->stopping)
+		agent->succeed = false; /* `baton resume` starts the successor */
+	if (!agent->succeed)
+		agent_journal_ended(agent); /* else agent.reset stands for it */
 	agent->state = AGENT_COLLECTING;
 	if (agent->setup)
 		child_stop(agent->setup, TERM_GRACE_MS); /* collecting waits for its end */
@@ -179,21 +186,27 @@ static const struct child_handler agent_handler = {
 	.on_exit = on_agent_exit,
 };
 
-static int agent_make_dirs(struct agent_record *agent, struct err *err)
+/* Where its things are, whatever the generation. */
+static void agent_place(struct agent_record *agent)
 {
 	struct run *run = agent->run;
-	static const char *const below[] = {"results", "scratch", "../cache"};
 
 	agent->dir = run_path(run, "agents/%s", agent->name);
-	agent->gen_dir = mem_printf("%s/%lld", agent->dir, (long long)agent->generation);
 	agent->worktree = agent->view ? mem_strdup(agent->view)
 				      : mem_printf("%s/%s", run->worktrees_dir, agent->name);
-	if (!agent->view) {
-		agent->git_dir = mem_printf("%s/git", agent->dir);
-		agent->branch =
-			mem_printf("%s/%s/%s", settings_str(run->settings, OPT_BRANCH_PREFIX),
+	if (agent->view)
+		return;
+	agent->git_dir = mem_printf("%s/git", agent->dir);
+	agent->branch = mem_printf("%s/%s/%s", settings_str(run->settings, OPT_BRANCH_PREFIX),
 				   run->id, agent->name);
-	}
+}
+
+static int agent_make_dirs(struct agent_record *agent, struct err *err)
+{
+	static const char *const below[] = {"results", "scratch", "../cache"};
+
+	free(agent->gen_dir);
+	agent->gen_dir = mem_printf("%s/%lld", agent->dir, (long long)agent->generation);
 	/* The agent syncs the way to its transcript, with the first answer's records: nobody waits
 	 * for it before the first request. */
 	struct file_syncs above = {0};
@@ -222,39 +235,78 @@ static int agent_get_process(struct agent_record *agent, struct err *err)
 	return spare_spawn(run, agent->name, &agent_handler, agent, &agent->child, err);
 }
 
-/* An agent that could not even be started: DONE at once, as its own recorded failure. */
+/* An agent that could not even be started: its work so far is brought home, as its own recorded failure. */
 static void agent_start_failed(struct agent_record *agent, const struct err *err)
 {
+	free(agent->status);
 	agent->status = mem_strdup("failed");
 	free(agent->reason);
 	agent->reason = mem_strdup(err->message);
-	journal_add(agent->run->journal, true, "agent.ended", "agent:s status:s reason:s",
-		    agent->name, agent->status, agent->reason);
+	agent_journal_ended(agent);
 	agent->state = AGENT_COLLECTING;
 	collect_start(agent);
 }
 
-static void agent_start(struct agent_record *agent)
+static void agent_open_worktree(struct agent_record *agent)
 {
-	struct run *run = agent->run;
+	if (agent->view)
+		return;
+	if (agent->worktree_made)
+		agent->ready = READY_OK; /* of the generation before */
+	else if (agent->past && agent->past->spawned)
+		agent_reopen_worktree(agent);
+	else
+		agent_make_worktree(agent);
+}
+
+void agent_launch(struct agent_record *agent)
+{
 	struct err err = ERR_INIT;
 
-	agent->state = AGENT_PREPARING;
-	agent->last_progress_ms = clock_mono_ms();
-	run->agents.live++;
 	if (agent_make_dirs(agent, &err) < 0 || agent_get_process(agent, &err) < 0) {
 		agent_start_failed(agent, &err);
 		return;
 	}
-	journal_add(run->journal, true, "agent.spawned",
-		    "agent:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
-		    agent->name, agent->role->name, agent->generation, (int64_t)agent->child->pid,
-		    agent->branch, agent->worktree, agent->base, agent->task);
+	journal_add(agent->run->journal, true, "agent.spawned",
+		    "agent:s key:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
+		    agent->name, agent->key, agent->role->name, agent->generation,
+		    (int64_t)agent->child->pid, agent->branch, agent->worktree, agent->base,
+		    agent->task);
 	if (!agent->said_hello)
-		agent_arm(agent, HELLO_MS);
-	if (!agent->view)
-		agent_make_worktree(agent);
+		agent_arm(agent, AGENT_HELLO_MS);
+	agent_open_worktree(agent);
 	agent_start_if_ready(agent);
+}
+
+static void agent_start(struct agent_record *agent)
+{
+	agent->state = AGENT_PREPARING;
+	agent->last_progress_ms = clock_mono_ms();
+	agent->run->agents.live++;
+	agent_place(agent);
+	if (agent->past)
+		agent_resume(agent);
+	else
+		agent_launch(agent);
+}
+
+/* What was said of the process that is gone says nothing of the next one. */
+void agent_next(struct agent_record *agent)
+{
+	agent->succeed = false;
+	agent->generation++;
+	agent->state = AGENT_PREPARING;
+	agent->last_progress_ms = clock_mono_ms();
+	agent->said_hello = agent->sent_start = agent->resume = agent->asked_report = false;
+	agent->stop_step = 0;
+	agent->activity[0] = '\0';
+	agent->rounds_before = agent->rounds;
+	mem_free_ptr(&agent->status);
+	mem_free_ptr(&agent->reason);
+	json_object_put(agent->report);
+	json_object_put(agent->result);
+	agent->report = agent->result = NULL;
+	agent_launch(agent);
 }
 
 /* Processes that are being loaded share the processors: of hundreds at once the last would be heard of after its
@@ -287,156 +339,14 @@ void agents_pump(struct run *run)
 	pool->pumping = false;
 }
 
-/* ---- stopping ---- */
-
-static void on_stop_step(evutil_socket_t fd, short what, void *arg)
-{
-	struct agent_record *agent = arg;
-
-	if (!agent->child)
-		return;
-	if (!agent->said_hello)
-		child_fail(agent->child, "it said no hello within %d s", HELLO_MS / 1000);
-	else if (agent->stop_step == 0)
-		agent_stop(agent, agent->reason);
-	else
-		child_stop(agent->child, TERM_GRACE_MS);
-}
-
-static void agent_arm(struct agent_record *agent, int64_t ms)
-{
-	struct timeval tv = clock_timeval(ms);
-
-	if (!agent->ev_deadline)
-		agent->ev_deadline = evtimer_new(agent->run->base, on_stop_step, agent);
-	evtimer_add(agent->ev_deadline, &tv);
-}
-
-void agent_expect_end(struct agent_record *agent)
-{
-	agent->stop_step = 1;
-	agent_arm(agent, END_GRACE_MS);
-}
-
-void agent_expect_work(struct agent_record *agent)
-{
-	if (agent->stop_step == 0 && agent->ev_deadline)
-		event_del(agent->ev_deadline);
-}
-
-static void agent_control(struct agent_record *agent, const char *action, const char *reason)
-{
-	struct buf fields = BUF_INIT;
-
-	if (!agent->child || !agent->child->channel)
-		return;
-	buf_addf(&fields, "\"action\":\"%s\",\"reason\":", action);
-	json_write_cstr(&fields, reason);
-	channel_send(agent->child->channel, FRAME_CONTROL, buf_str(&fields), NULL, 0);
-	buf_release(&fields);
-}
-
-bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n)
-{
-	if (agent->state != AGENT_WORKING || !agent->child || !agent->child->channel)
-		return false;
-	channel_send(agent->child->channel, FRAME_CONTROL, "\"action\":\"compact\"", wish, n);
-	return true;
-}
-
-void agent_stop(struct agent_record *agent, const char *reason)
-{
-	if (agent->state == AGENT_QUEUED) {
-		agent->state = AGENT_DONE;
-		agent->status = mem_strdup("stopped");
-		agent->reason = mem_strdup(reason);
-		agent->run->driver->agent_done(agent->run, agent, agent->run->driver_arg);
-		return;
-	}
-	if (!agent->child || agent->stop_step > 0)
-		return;
-	agent->stop_step = 1;
-	char *kept = mem_strdup(reason);
-	free(agent->reason);
-	agent->reason = kept;
-	if (!agent->sent_start) {
-		child_stop(agent->child, TERM_GRACE_MS); /* it has nothing to bring to an end */
-		return;
-	}
-	agent_control(agent, "stop", reason);
-	agent_arm(agent, STOP_GRACE_MS);
-}
-
-void agent_fail(struct agent_record *agent, const char *reason)
-{
-	free(agent->status);
-	agent->status = mem_strdup("failed");
-	free(agent->reason);
-	agent->reason = mem_strdup(reason);
-	agent->stop_step = 1; /* what the process says from now on changes neither */
-	if (agent->child)
-		child_stop(agent->child, TERM_GRACE_MS);
-}
-
-void agent_ask_report(struct agent_record *agent, const char *reason)
-{
-	if (!agent->child || agent->stop_step > 0 || agent->asked_report)
-		return;
-	agent->asked_report = true;
-	free(agent->reason);
-	agent->reason = mem_strdup(reason);
-	agent_control(agent, "report", reason);
-	agent_arm(agent, REPORT_GRACE_MS);
-}
-
-void agents_stop_all(struct run *run, const char *reason)
-{
-	for (size_t i = 0; i < run->agents.count; i++)
-		agent_stop(run->agents.list[i], reason);
-}
-
-void agents_kill_all(struct run *run)
-{
-	for (size_t i = 0; i < run->agents.count; i++) {
-		struct agent_record *agent = run->agents.list[i];
-		if (agent->child)
-			child_stop(agent->child, 0);
-	}
-}
-
-/* ---- watchdogs ---- */
-
-void agents_watch(struct run *run)
-{
-	int64_t now = clock_mono_ms();
-
-	for (size_t i = 0; i < run->agents.count; i++) {
-		struct agent_record *agent = run->agents.list[i];
-		bool tool = strcmp(agent->activity, "tool") == 0;
-		int64_t limit = settings_i64(run->settings, tool ? OPT_TOOL_IDLE : OPT_MODEL_IDLE);
-		/* Hooks have limits of their own, and one may follow the other. */
-		if (agent->hook)
-			agent->last_progress_ms = now;
-		if (agent->state != AGENT_WORKING || now - agent->last_progress_ms < limit ||
-		    strcmp(agent->activity, "waiting") == 0)
-			continue;
-		agent->last_progress_ms = now;
-		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
-			    tool ? "one tool takes longer than --tool-idle"
-				 : "no model progress for --model-idle");
-		agent_ask_report(agent, tool ? "watchdog: no end of a tool call"
-					     : "watchdog: no model progress");
-	}
-}
-
 static void agent_release(struct agent_record *agent)
 {
-	char *strings[] = {agent->task,	     agent->brief,	   agent->view,	  agent->base,
-			   agent->worktree,  agent->git_dir,	   agent->branch, agent->dir,
-			   agent->gen_dir,   agent->ready_message, agent->status, agent->reason,
-			   agent->diff_stat, agent->merged_tip,	   agent->kept};
-	struct json_object *trees[] = {agent->output_schema, agent->report, agent->seen,
-				       agent->result, agent->changes};
+	char *strings[] = {agent->key,	  agent->task,	    agent->brief,	  agent->view,
+			   agent->base,	  agent->worktree,  agent->git_dir,	  agent->branch,
+			   agent->dir,	  agent->gen_dir,   agent->ready_message, agent->status,
+			   agent->reason, agent->diff_stat, agent->merged_tip,	  agent->kept};
+	struct json_object *trees[] = {agent->output_schema, agent->report,  agent->seen,
+				       agent->result,	     agent->changes, agent->notes};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
@@ -445,6 +355,7 @@ static void agent_release(struct agent_record *agent)
 	if (agent->ev_deadline)
 		event_free(agent->ev_deadline);
 	effects_release(&agent->effects);
+	resets_release(&agent->resets);
 	hooks_free(agent->hook);
 	role_free(agent->role);
 	model_free(agent->own_model);

@@ -3,15 +3,23 @@
  *
  * States and legal moves:
  *
- *   QUEUED -> PREPARING -> WORKING -> ENDING -> COLLECTING -> DONE
- *                  |           |                    ^
- *                  +-----------+------ lost --------+
+ *     from                  to           when
+ *     QUEUED                PREPARING    a slot is free (agents_pump)
+ *     QUEUED                DONE         the run stops before it has one
+ *     PREPARING             WORKING      it has its start document
+ *     WORKING               ENDING       its result frame came
+ *     PREPARING..ENDING     COLLECTING   its process is gone, with or without a result (then it is lost)
+ *     COLLECTING            PREPARING    it ended with a reset: the next generation starts (agent_next)
+ *     COLLECTING            DONE         its work is home
  *
- * QUEUED: waits for one of the slots. PREPARING: the process runs and said hello or not yet; its
- * worktree is being made at the same time. WORKING: it has its start document. ENDING: its result
- * frame came. Once the process is gone (with or without a result: then it is lost) baton-git brings
- * its work home: COLLECTING (uncommitted work becomes a commit, the branch is imported, status and
- * diff are read). DONE frees the slot and calls the driver.
+ * Of a run that goes on (agent_resume.h) the journal knows agents already; then also:
+ *
+ *     PREPARING             COLLECTING   its process had ended: its work is brought home, or only looked at
+ *
+ * PREPARING: the process runs and said hello or not yet; its worktree is being made at the same time.
+ * COLLECTING: baton-git brings its work home (uncommitted work becomes a commit, the branch is imported, status and
+ * diff are read). DONE frees the slot and calls the driver. Whatever the state, the agent's name, worktree, private
+ * repository, branch and books are one; a generation is a process, a folder and a transcript.
  */
 #ifndef BATON_ORCHESTRATOR_AGENTS_H
 #define BATON_ORCHESTRATOR_AGENTS_H
@@ -24,11 +32,13 @@
 #include "base/json.h"
 #include "orchestrator/command.h"
 #include "orchestrator/effects.h"
+#include "orchestrator/reset.h"
 #include "orchestrator/run_budget.h"
 #include "orchestrator/role.h"
 
 struct child;
 struct event;
+struct replay_agent;
 struct run;
 
 enum agent_state {
@@ -42,6 +52,8 @@ enum agent_state {
 
 /* What an agent is to do. Strings are copied. */
 struct agent_spec {
+	/* Says which piece of the run's work this is, the same whenever the run goes on: "lead", "shard:3". */
+	const char *key;
 	const char *role; /* name for role_load */
 	const char *task;
 	bool task_of_user;
@@ -70,6 +82,8 @@ struct agent_record {
 	struct run *run;
 	char name[16]; /* "a1" */
 	int number;
+	char *key;
+	struct replay_agent *past; /* what the journal knows of it, of a run that goes on; NULL */
 	int64_t generation;
 	enum agent_state state;
 	struct role *role;
@@ -92,6 +106,9 @@ struct agent_record {
 	struct child *setup;	    /* the running setup command, or NULL */
 	struct hook_question *hook; /* a hook of it runs or waits for the worktree; NULL */
 	bool setup_pending;	    /* the start document waits for the setup command */
+	bool reopening;		    /* it waits for the worktree of a run that goes on */
+	bool resume;		    /* the transcript of this generation is to be gone on with */
+	struct json_object *notes;  /* what it should know of the interruption; NULL */
 
 	char *status; /* done, failed, stopped, limit, lost; NULL while it works */
 	char *reason;
@@ -102,10 +119,15 @@ struct agent_record {
 	struct json_object *changes; /* answer of status: commits, files */
 	char *diff_stat;
 	char *merged_tip;    /* commit of the branch after import, or NULL */
+	bool half_removed;   /* its worktree, when its run was cut off */
 	bool collect_failed; /* its work could not be brought home whole: kept says why */
 	char *kept;	     /* why the worktree is kept, or NULL */
 
+	struct agent_resets resets;
+	bool succeed; /* this generation ended with an accepted handoff: another one follows */
+
 	int64_t rounds, tool_calls, failed_calls;
+	int64_t rounds_before;	  /* of earlier generations */
 	int64_t last_progress_ms; /* monotonic */
 	char activity[16];	  /* "model", "tool", "waiting" */
 	struct agent_call calls[8];
@@ -116,6 +138,8 @@ struct agent_record {
 	int stop_step; /* 0: not asked to stop */
 	bool asked_report;
 };
+
+#define AGENT_HELLO_MS 30000 /* from the spawn to hello */
 
 struct agent_pool {
 	struct agent_record **list;
@@ -129,6 +153,12 @@ struct agent_pool {
 struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err);
 /* Starts queued agents while slots are free; not more at once than the machine can load (agents.c). */
 void agents_pump(struct run *run);
+/* A process for this generation; its worktree is made, opened again, or there. For agent_resume.c. */
+void agent_launch(struct agent_record *agent);
+/* COLLECTING -> PREPARING, with an accepted handoff. */
+void agent_next(struct agent_record *agent);
+/* The record of its end. */
+void agent_journal_ended(const struct agent_record *agent);
 /* A person's wish on its window (docs/control.md). False: it does not work now. */
 bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n);
 /* control stop, later TERM, later KILL; frees nothing by itself. */
@@ -145,6 +175,8 @@ void agents_watch(struct run *run);
 void agent_expect_end(struct agent_record *agent);
 /* It said hello: the deadline for that is over. */
 void agent_expect_work(struct agent_record *agent);
+/* The next step of its ending comes after `ms`, unless something happens (agent_stop.c). */
+void agent_arm(struct agent_record *agent, int64_t ms);
 /* What the end of this agent means for a run that needed its work. */
 enum exit_status agent_exit_status(const struct agent_record *agent);
 void agents_release(struct agent_pool *pool);

@@ -66,6 +66,9 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 	struct budget_usage before = agent->usage;
 
 	if (call->bytes_down == 0) {
+		if (call->reservation.open)
+			journal_add(run->journal, false, "call.released", "agent:s req:i",
+				    agent->name, call->req);
 		run_budget_release(&run->budget, &call->reservation);
 		return;
 	}

@@ -20,6 +20,7 @@ static void print_json(const struct past_run *runs, size_t n)
 		json_set_str(entry, "run", runs[i].id);
 		json_set_str(entry, "command", runs[i].command);
 		json_set_str(entry, "status", runs[i].status);
+		json_set_bool(entry, "resumable", runs[i].resumable);
 		json_set_str(entry, "started", clock_stamp(runs[i].started_ms, stamp));
 		json_set_i64(entry, "agents", (int64_t)runs[i].n_agents);
 		if (runs[i].cost_known)
@@ -49,6 +50,8 @@ static void print_run(const struct past_run *run)
 		    run->command ? run->command : "?", run->status, run->n_agents,
 		    run->n_agents == 1 ? " " : "s", cost, buf_str(&task),
 		    adopted ? "  (adopted)" : "");
+	if (run->resumable)
+		command_say("%-12s   to go on:  baton resume %s\n", "", run->id);
 }
 
 int cmd_ls(struct settings *s)

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/launch.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/review/review.h"
 #include "orchestrator/run.h"
 #include "orchestrator/user_file.h"
@@ -51,12 +52,13 @@ static const char verdict_schema[] =
 
 static void review_end(struct review *review);
 
-static struct agent_record *queue(struct review *review, const char *role, const char *task,
-				  const char *brief, struct review_job job,
+static struct agent_record *queue(struct review *review, const char *key, const char *role,
+				  const char *task, const char *brief, struct review_job job,
 				  struct json_object *schema)
 {
 	struct err err = ERR_INIT;
 	struct agent_spec spec = {
+		.key = key,
 		.role = role,
 		.task = task,
 		.brief = brief,
@@ -98,7 +100,11 @@ static void start_verifiers(struct review *review)
 			continue;
 		finding_task(finding, &task);
 		struct review_job job = {.finding_id = finding->id};
-		if (queue(review, "verifier", buf_str(&task), NULL, job, review->verdict_schema))
+		/* By what it says: its number depends on who reported first. */
+		AUTO_FREE char *key = mem_printf(
+			"verify:%016llx", (unsigned long long)text_hash(buf_str(&task), task.len));
+		if (queue(review, key, "verifier", buf_str(&task), NULL, job,
+			  review->verdict_schema))
 			review->verifiers++;
 		buf_release(&task);
 	}
@@ -180,7 +186,8 @@ static void start_reviewers(struct review *review)
 	review->phase = PHASE_REVIEW;
 	for (size_t i = 0; i < review->shards.count && !review->run->stopping; i++) {
 		struct review_job job = {.shard = &review->shards.list[i]};
-		if (queue(review, "reviewer", task, review->shards.list[i].patch, job, NULL))
+		AUTO_FREE char *key = mem_printf("shard:%zu", i + 1);
+		if (queue(review, key, "reviewer", task, review->shards.list[i].patch, job, NULL))
 			review->reviewers++;
 	}
 	if (review->open == 0 && review->phase != PHASE_OVER)
@@ -205,6 +212,11 @@ static void on_view(struct json_object *answer, const struct err *failure, void 
  * work at the same time, down to a size below which a part says too little. */
 static int64_t shard_budget(const struct run *run, struct json_object *range)
 {
+	const struct replay *past = run->replay;
+
+	/* The shards must be those of before: their reviewers are known by number. */
+	if (past && past->sharded)
+		return json_i64(past->sharded, "budget", SHARD_LEAST_TOKENS);
 	struct json_object *files = json_arr(range, "files");
 	int64_t most = MIN(settings_i64(run->settings, OPT_SHARD_TOKENS), run->model->window / 4);
 	size_t bytes = 0;
@@ -227,14 +239,20 @@ static void on_range(struct json_object *answer, const struct err *failure, void
 			run_fail(run, failure);
 		return;
 	}
-	review->title = mem_strdup(json_str(answer, "title", review->spec));
-	if (shards_make(answer, shard_budget(run, answer), &review->shards, &err) < 0) {
+	struct json_object *past = run->replay ? run->replay->sharded : NULL;
+	int64_t budget = shard_budget(run, answer);
+	review->title =
+		mem_strdup(json_str(past, "title", json_str(answer, "title", review->spec)));
+	if (shards_make(answer, budget, &review->shards, &err) < 0) {
 		run_fail(run, &err);
 		return;
 	}
-	journal_add(run->journal, false, "review.sharded", "title:s files:i shards:i",
-		    review->title, (int64_t)json_len(json_arr(answer, "files")),
-		    (int64_t)review->shards.count);
+	if (!past)
+		journal_add(run->journal, true, "review.sharded",
+			    "title:s files:i shards:i budget:i old:s new:s", review->title,
+			    (int64_t)json_len(json_arr(answer, "files")),
+			    (int64_t)review->shards.count, budget, json_str(answer, "old", NULL),
+			    json_str(answer, "new", NULL));
 	if (review->shards.count == 0) {
 		review_end(review);
 		return;
@@ -243,6 +261,7 @@ static void on_range(struct json_object *answer, const struct err *failure, void
 	json_set_str(request, "path", review->view);
 	json_set_str(request, "commit", json_str(answer, "new", NULL));
 	json_set_str(request, "repository", run->toplevel);
+	json_set_bool(request, "again", run->replay != NULL);
 	run->pending++;
 	git_client_call(run->git_client, "checkout_view", request, on_view, review);
 }
@@ -255,6 +274,11 @@ static int review_start(struct run *run, void *arg, struct err *err)
 	review->run = run;
 	json_set_str(request, "path", run->toplevel);
 	json_set_str(request, "spec", review->spec);
+	/* HEAD, the index and the files may have changed since: what was reviewed is gone on with. */
+	if (run->replay && run->replay->sharded) {
+		json_set_str(request, "old", json_str(run->replay->sharded, "old", NULL));
+		json_set_str(request, "new", json_str(run->replay->sharded, "new", NULL));
+	}
 	json_set_i64(request, "context", 3);
 	json_set_i64(request, "max", RANGE_MAX_BYTES);
 	git_client_call(run->git_client, "range", request, on_range, review);
@@ -400,18 +424,38 @@ static int check_outputs(const struct settings *s, struct err *err)
 	return output ? user_file_check("--output", output, err) : 0;
 }
 
-int cmd_review(struct settings *s)
+/* A new one if `replay` is NULL. The spec is the review's from here on. */
+static int review_work(struct settings *s, char *spec, const char *id, struct replay *replay,
+		       int lock_fd)
 {
-	struct review review = {.phase = PHASE_RANGE, .markdown = BUF_INIT, .sarif = BUF_INIT};
+	struct review review = {
+		.phase = PHASE_RANGE, .spec = spec, .markdown = BUF_INIT, .sarif = BUF_INIT};
 	struct err err = ERR_INIT;
 
-	if (check_outputs(s, &err) < 0 || review_spec(s, &review.spec, &err) < 0)
-		return command_fail(&err);
 	if (json_parse(verdict_schema, strlen(verdict_schema), &review.verdict_schema, &err) < 0)
 		return command_fail(&err);
 	struct run *run = run_new(s, &review_driver, &review);
+	if (replay)
+		run_take_up(run, id, replay, lock_fd);
 	run->task = review.spec;
 	int status = run_launch(run);
 	review_release(&review);
 	return status;
+}
+
+int cmd_review(struct settings *s)
+{
+	struct err err = ERR_INIT;
+	char *spec = NULL;
+
+	if (check_outputs(s, &err) < 0 || review_spec(s, &spec, &err) < 0)
+		return command_fail(&err);
+	return review_work(s, spec, NULL, NULL, -1);
+}
+
+int cmd_review_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd)
+{
+	char *spec = mem_strdup(json_str(replay->request, "task", "HEAD"));
+
+	return review_work(s, spec, id, replay, lock_fd);
 }

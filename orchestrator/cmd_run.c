@@ -12,6 +12,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/launch.h"
 #include "orchestrator/outcome.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/run.h"
 
 #define TASK_MAX (4 << 20)
@@ -62,10 +63,15 @@ static int check_box(struct run *run, const struct agent_record *agent, struct e
 		"--unconfined runs it all the same, with your rights");
 }
 
+/* The base goes on record before anything is made from it: HEAD may move before a resumption. */
 static void queue_agent(struct run *run, const char *base)
 {
 	struct err err = ERR_INIT;
+
+	if (!run->replay || !run->replay->base)
+		journal_add(run->journal, true, "run.base", "commit:s", base);
 	struct agent_spec spec = {
+		.key = "lead",
 		.role = settings_str(run->settings, OPT_ROLE),
 		.task = run->task,
 		.task_of_user = true,
@@ -128,7 +134,10 @@ static int check_branch_prefix(const char *prefix, struct err *err)
 
 static int run_start(struct run *run, void *arg, struct err *err)
 {
-	choose_base(run);
+	if (run->replay && run->replay->base)
+		queue_agent(run, run->replay->base);
+	else
+		choose_base(run);
 	return 0;
 }
 
@@ -178,5 +187,13 @@ int cmd_run(struct settings *s)
 		return command_fail(&err);
 	struct run *run = run_new(s, &run_driver, NULL);
 	run->task = task;
+	return run_launch(run);
+}
+
+int cmd_run_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd)
+{
+	struct run *run = run_new(s, &run_driver, NULL);
+
+	run_take_up(run, id, replay, lock_fd);
 	return run_launch(run);
 }

@@ -35,14 +35,15 @@ static void print_agent(const struct past_run *run, const struct past_agent *age
 		command_say("  branch: %s%s%.12s\n", agent->branch, agent->commit ? " at " : "",
 			    agent->commit ? agent->commit : "");
 	print_worktree(agent);
-	command_say("  transcript: %s/agents/%s/1/transcript.jsonl\n", run->dir, agent->name);
+	command_say("  transcript: %s/agents/%s/%lld/transcript.jsonl\n", run->dir, agent->name,
+		    (long long)agent->generation);
 }
 
 static struct json_object *agent_json(const struct past_run *run, const struct past_agent *agent)
 {
 	struct json_object *doc = json_object_new_object();
-	AUTO_FREE char *transcript =
-		mem_printf("%s/agents/%s/1/transcript.jsonl", run->dir, agent->name);
+	AUTO_FREE char *transcript = mem_printf("%s/agents/%s/%lld/transcript.jsonl", run->dir,
+						agent->name, (long long)agent->generation);
 
 	json_set_str(doc, "run", run->id);
 	json_set_str(doc, "agent", agent->name);
@@ -50,6 +51,7 @@ static struct json_object *agent_json(const struct past_run *run, const struct p
 	json_set_str(doc, "status", agent->status);
 	json_set_str(doc, "reason", agent->reason);
 	json_set_i64(doc, "rounds", agent->rounds);
+	json_set_i64(doc, "generation", agent->generation);
 	json_set_str(doc, "branch", agent->branch);
 	json_set_str(doc, "commit", agent->commit);
 	json_set_str(doc, "worktree", agent->adopted ? agent->adopted : agent->worktree);
@@ -101,6 +103,8 @@ static void print_folded(const struct past_run *run)
 		command_say(
 			"It is running as process %d; 'baton stop %s' ends it in good order.\n\n",
 			(int)run->pid, run->id);
+	else if (run->resumable)
+		command_say("It can go on: baton resume %s\n\n", run->id);
 	for (size_t i = 0; i < run->n_agents; i++)
 		print_agent(run, &run->agents[i]);
 	if (run->bad_lines)

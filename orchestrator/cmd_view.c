@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/view/tail.h"
 #include "orchestrator/view/display.h"
@@ -34,13 +35,18 @@ struct viewer {
 	struct buf out;
 	struct buf table; /* what stands on the screen */
 	bool dirty;
+	int64_t told; /* bytes of the journal that an earlier part of the run has shown */
 };
 
 static void on_line(const char *line, size_t n, void *arg)
 {
 	struct viewer *v = arg;
 	AUTO_JSON struct json_object *record = NULL;
+	bool told = v->told > 0;
 
+	v->told -= (int64_t)n + 1;
+	if (v->mode == VIEW_JSON && told)
+		return;
 	if (v->mode == VIEW_JSON) {
 		buf_add(&v->out, line, n);
 		buf_addc(&v->out, '\n');
@@ -50,7 +56,7 @@ static void on_line(const char *line, size_t n, void *arg)
 		return;
 	AUTO_BUF struct buf text = BUF_INIT;
 	display_fold(&v->state, record, &text);
-	if (v->mode == VIEW_PLAIN)
+	if (v->mode == VIEW_PLAIN && !told)
 		buf_add(&v->out, buf_str(&text), text.len);
 	v->dirty = true;
 }
@@ -140,13 +146,16 @@ int cmd_view(int argc, char **argv)
 	struct err err = ERR_INIT;
 	size_t mode = 0;
 
-	while (argc == 2 && mode < ARRAY_SIZE(modes) && strcmp(modes[mode], argv[0]) != 0)
+	while ((argc == 2 || argc == 3) && mode < ARRAY_SIZE(modes) &&
+	       strcmp(modes[mode], argv[0]) != 0)
 		mode++;
-	if (argc != 2 || mode == ARRAY_SIZE(modes)) {
+	if ((argc != 2 && argc != 3) || mode == ARRAY_SIZE(modes)) {
 		fputs("baton: 'baton view' is started by baton itself; see 'baton show'\n", stderr);
 		return EXIT_USAGE;
 	}
 	v.mode = (enum view_mode)mode;
+	if (argc == 3)
+		text_parse_count(argv[2], &v.told);
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGINT, &ignore, NULL);
 	sigaction(SIGTTOU, &ignore, NULL);

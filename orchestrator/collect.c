@@ -13,30 +13,40 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/agent_start.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/run.h"
 
-static void collect_done(struct agent_record *agent)
+/* DONE, and the driver hears of it. */
+static void collect_over(struct agent_record *agent)
 {
 	struct run *run = agent->run;
 
 	agent->state = AGENT_DONE;
 	run->agents.live--;
-	journal_add(run->journal, true, "agent.done",
-		    "agent:s status:s branch:s commit:s kept:s rounds:i fresh:i cache_read:i "
-		    "cache_write:i "
-		    "output:i cost:d",
-		    agent->name, agent->status, agent->branch, agent->merged_tip, agent->kept,
-		    agent->rounds, agent->usage.fresh, agent->usage.cache_read,
-		    agent->usage.cache_write, agent->usage.output,
-		    run_cost(run, agent->usage.cost));
 	run->driver->agent_done(run, agent, run->driver_arg);
 	agents_pump(run);
 }
 
+static void collect_done(struct agent_record *agent)
+{
+	struct run *run = agent->run;
+
+	journal_add(run->journal, true, "agent.done",
+		    "agent:s status:s branch:s commit:s kept:s incomplete:b rounds:i fresh:i "
+		    "cache_read:i "
+		    "cache_write:i output:i cost:d",
+		    agent->name, agent->status, agent->branch, agent->merged_tip, agent->kept,
+		    (int)agent->collect_failed, agent->rounds, agent->usage.fresh,
+		    agent->usage.cache_read, agent->usage.cache_write, agent->usage.output,
+		    run_cost(run, agent->usage.cost));
+	collect_over(agent);
+}
+
 static void collect_keep(struct agent_record *agent, const char *step, const char *why)
 {
-	if (!agent->kept)
-		agent->kept = mem_printf("%s: %s", step, why);
+	if (agent->kept)
+		return; /* the first reason says it */
+	agent->kept = mem_printf("%s: %s", step, why);
 	journal_add(agent->run->journal, true, "worktree.kept", "agent:s path:s reason:s",
 		    agent->name, agent->worktree, agent->kept);
 }
@@ -87,6 +97,7 @@ static void on_final_status(struct json_object *answer, const struct err *failur
 	} else {
 		json_object_put(agent->changes);
 		agent->changes = json_object_get(answer);
+		free(agent->diff_stat);
 		agent->diff_stat = mem_strdup(json_str(answer, "stat", ""));
 		if (json_str(answer, "in_progress", NULL))
 			collect_keep(agent, json_str(answer, "in_progress", ""), "is in progress");
@@ -102,9 +113,14 @@ static void ask_final_status(struct agent_record *agent)
 	git_step(agent, "status", request, on_final_status);
 }
 
+/* Of a run that goes on it may be on record already: then nothing moved now. */
 static void add_imported(struct agent_record *agent, struct json_object *answer)
 {
+	free(agent->merged_tip);
 	agent->merged_tip = mem_strdup(json_str(answer, "new", NULL));
+	if (agent->past && agent->past->tip && agent->merged_tip &&
+	    strcmp(agent->past->tip, agent->merged_tip) == 0)
+		return;
 	journal_add(agent->run->journal, true, "branch.imported",
 		    "agent:s branch:s old:s new:s commits:j", agent->name, agent->branch,
 		    json_str(answer, "old", NULL), agent->merged_tip, json_arr(answer, "commits"));
@@ -207,6 +223,10 @@ void collect_start(struct agent_record *agent)
 {
 	if (agent->create_pending || agent->setup || agent->hook || agent->effects.open > 0)
 		return; /* each of them comes back here at its end */
+	if (agent->succeed) {
+		agent_next(agent);
+		return;
+	}
 	if (agent->view || !agent->worktree_made) {
 		collect_done(agent);
 		return;
@@ -218,4 +238,65 @@ void collect_start(struct agent_record *agent)
 	}
 	add_rest_message(agent, request);
 	git_step(agent, "commit_rest", request, on_taken);
+}
+
+/* ---- of a run that goes on ---- */
+
+static void take_changes(struct agent_record *agent, struct json_object *answer)
+{
+	json_object_put(agent->changes);
+	agent->changes = json_object_get(answer);
+	agent->diff_stat = mem_strdup(json_str(answer, "stat", ""));
+	if (!agent->merged_tip)
+		agent->merged_tip = mem_strdup(json_str(answer, "branch_tip", NULL));
+}
+
+/* The worktree where it is there, else the branch. */
+static void ask_what_is_left(struct agent_record *agent, git_done_fn fn)
+{
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+	json_set_bool(request, "or_branch", true);
+	json_set_bool(request, "stat", true);
+	git_step(agent, "status", request, fn);
+}
+
+static void on_gone(struct json_object *answer, const struct err *failure, void *arg)
+{
+	struct agent_record *agent = arg;
+	AUTO_JSON struct json_object *request = agent_git_entry(agent);
+
+	if (failure) {
+		agent->collect_failed = true;
+		collect_keep(agent, "status", failure->message);
+	} else {
+		take_changes(agent, answer);
+	}
+	if (agent->half_removed)
+		git_step(agent, "remove", request, on_removed);
+	else
+		collect_done(agent);
+}
+
+void collect_gone(struct agent_record *agent, bool half)
+{
+	agent->half_removed = half;
+	ask_what_is_left(agent, on_gone);
+}
+
+static void on_look(struct json_object *answer, const struct err *failure, void *arg)
+{
+	struct agent_record *agent = arg;
+
+	if (!failure)
+		take_changes(agent, answer);
+	collect_over(agent);
+}
+
+void collect_look(struct agent_record *agent)
+{
+	if (agent->view || !agent->worktree_made)
+		collect_over(agent);
+	else
+		ask_what_is_left(agent, on_look);
 }

@@ -39,6 +39,16 @@ static const struct command commands[] = {
 	 .max_args = 1,
 	 .project = true,
 	 .run = cmd_review},
+	{.name = "resume",
+	 .args = "[RUN]",
+	 .summary = "go on with a run that was cut off, stopped or out of budget",
+	 .more = "Without RUN it lists those that can go on. What the run was started with holds, "
+		 "but for the "
+		 "options given here.",
+	 .scope = SCOPE_RESUME,
+	 .max_args = 1,
+	 .project = true,
+	 .run = cmd_resume},
 	{.name = "ls",
 	 .args = "",
 	 .summary = "runs of this repository",

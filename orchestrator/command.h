@@ -52,6 +52,11 @@ void command_print_json(struct json_object *doc);
 
 int cmd_run(struct settings *s);
 int cmd_review(struct settings *s);
+int cmd_resume(struct settings *s);
+/* `baton resume` of a run of that command: both are the run's from here on (run_take_up). */
+struct replay;
+int cmd_run_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd);
+int cmd_review_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd);
 int cmd_ls(struct settings *s);
 int cmd_show(struct settings *s);
 int cmd_context(struct settings *s);

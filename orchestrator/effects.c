@@ -53,6 +53,21 @@ static struct effect *effect_find(const struct effects *effects, int64_t generat
 	return NULL;
 }
 
+static struct effect *effect_add(struct agent_record *agent, enum frame_type type,
+				 int64_t generation, const char *call)
+{
+	struct effect *effect = mem_alloc(sizeof(*effect));
+
+	effect->agent = agent;
+	effect->type = type;
+	effect->generation = generation;
+	effect->call = mem_strdup(call);
+	effect->next = agent->effects.first;
+	agent->effects.first = effect;
+	agent->effects.count++;
+	return effect;
+}
+
 int effect_begin(struct agent_record *agent, const struct frame *frame, struct effect **ret,
 		 struct err *err)
 {
@@ -75,17 +90,20 @@ int effect_begin(struct agent_record *agent, const struct frame *frame, struct e
 	if (agent->effects.count == EFFECTS_MAX)
 		return err_set(err, ERR_TOO_LARGE, "it asked for more than %d effects",
 			       EFFECTS_MAX);
-	struct effect *effect = mem_alloc(sizeof(*effect));
-	effect->agent = agent;
-	effect->type = frame->type;
-	effect->generation = generation;
-	effect->call = mem_strdup(call);
-	effect->next = agent->effects.first;
-	agent->effects.first = effect;
-	agent->effects.count++;
+	*ret = effect_add(agent, frame->type, generation, call);
 	agent->effects.open++;
-	*ret = effect;
 	return 1;
+}
+
+void effect_restore(struct agent_record *agent, enum frame_type type, int64_t generation,
+		    const char *call, bool ok, const char *body)
+{
+	if (effect_find(&agent->effects, generation, call))
+		return;
+	struct effect *effect = effect_add(agent, type, generation, call);
+	effect->answered = true;
+	effect->ok = ok;
+	effect->body = mem_strdup(body);
 }
 
 void effect_answer(struct effect *effect, bool ok, const char *body)

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "handoff/frame.h"
@@ -33,6 +34,9 @@ int effect_begin(struct agent_record *agent, const struct frame *frame, struct e
 		 struct err *err);
 /* `body` is the JSON of the acknowledgement; copied. */
 void effect_answer(struct effect *effect, bool ok, const char *body);
+/* One that was answered in an earlier life of this parent, by the journal: it gets that answer again. */
+void effect_restore(struct agent_record *agent, enum frame_type type, int64_t generation,
+		    const char *call, bool ok, const char *body);
 const char *effect_call(const struct effect *effect);
 struct agent_record *effect_agent(const struct effect *effect);
 /* When no commit of the journal can follow any more: deferred answers point to these. */

@@ -63,7 +63,6 @@ static void add_value(struct buf *out, char kind, va_list *ap)
 	switch (kind) {
 	case 'i': buf_addf(out, "%lld", (long long)va_arg(*ap, int64_t)); break;
 	case 'b': buf_adds(out, va_arg(*ap, int) ? "true" : "false"); break;
-	case 'j': json_write(out, va_arg(*ap, struct json_object *)); break;
 	}
 }
 
@@ -73,14 +72,17 @@ static const char *add_field(struct buf *out, const char *fmt, va_list *ap)
 	const char *colon = strchr(fmt, ':');
 	char kind = colon[1];
 	const char *text = kind == 's' ? va_arg(*ap, const char *) : NULL;
+	struct json_object *tree = kind == 'j' ? va_arg(*ap, struct json_object *) : NULL;
 	double number = kind == 'd' ? va_arg(*ap, double) : 0;
 
-	if ((kind != 's' || text) && !isnan(number)) {
+	if ((kind != 's' || text) && (kind != 'j' || tree) && !isnan(number)) {
 		buf_addf(out, ",\"%.*s\":", (int)(colon - fmt), fmt);
 		if (kind == 's')
 			json_write_cstr(out, text);
 		else if (kind == 'd')
 			buf_addf(out, "%.6f", number);
+		else if (kind == 'j')
+			json_write(out, tree);
 		else
 			add_value(out, kind, ap);
 	}

@@ -23,7 +23,7 @@ int journal_open(const char *path, struct journal **ret, struct err *err);
 void journal_close(struct journal *j); /* commits what is left; NULL allowed */
 
 /* A record of plain fields: fmt is a list of "name:kind" with kinds s (const char *, NULL left
- * out), i (int64_t), d (double, NAN left out: not known), b (int), j (struct json_object *, borrowed), e.g. journal_add(j,
+ * out), i (int64_t), d (double, NAN left out: not known), b (int), j (struct json_object *, borrowed, NULL left out), e.g. journal_add(j,
  * true, "agent.ended", "agent:s status:s rounds:i", "a1", "done", (int64_t)3). */
 void journal_add(struct journal *j, bool durable, const char *type, const char *fmt, ...);
 

@@ -44,7 +44,7 @@
 	       "put uncommitted work, untracked files too, into the base")                         \
 	OPTION(FILE, "file", PATH, SCOPE_RUN, CFG_CLI, 0, 0, "", "FILE",                           \
 	       "read the task from FILE")                                                          \
-	OPTION(AGENTS, "agents", COUNT, SCOPE_REVIEW, CFG_ANY, 1, 1000, "4", "N",                  \
+	OPTION(AGENTS, "agents", COUNT, SCOPE_PARALLEL, CFG_ANY, 1, 1000, "4", "N",                \
 	       "agents that work at the same time")                                                \
 	OPTION(MAX_COST, "max-cost", MONEY, SCOPE_WORK, CFG_ANY, 0, 0, "", "USD",                  \
 	       "stop before the run would cost more")                                              \

@@ -335,11 +335,13 @@ void outcome_write(struct run *run)
 	write_files(run);
 	AUTO_JSON struct json_object *doc = report_json(run);
 	AUTO_FREE char *path = run_path(run, "report.md");
-	journal_add(run->journal, true, "run.finished",
-		    "run:s status:s exit_status:i reason:s report:s duration_ms:i usage:j cost:d",
-		    run->id, run_status_name(run), (int64_t)run->exit_status, run->stop_reason,
-		    path, clock_mono_ms() - run->started_ms, json_obj(doc, "usage"),
-		    run_cost(run, run->budget.used.cost));
+	journal_add(
+		run->journal, true, "run.finished",
+		"run:s status:s exit_status:i reason:s resumable:b report:s duration_ms:i usage:j "
+		"cost:d",
+		run->id, run_status_name(run), (int64_t)run->exit_status, run->stop_reason,
+		(int)run_is_resumable(run), path, clock_mono_ms() - run->started_ms,
+		json_obj(doc, "usage"), run_cost(run, run->budget.used.cost));
 }
 
 void outcome_print(const struct run *run)
@@ -356,6 +358,8 @@ void outcome_print(const struct run *run)
 		if (agent->merged_tip && json_len(json_arr(agent->changes, "commits")) > 0)
 			buf_addf(&out, "To take the work over:  git merge %s\n", agent->branch);
 	}
+	if (run_is_resumable(run))
+		buf_addf(&out, "To go on with it:  baton resume %s\n", run->id);
 	buf_addf(&out, "Report: %s/report.md\n", run->dir);
 	command_write(out.data, out.len);
 }

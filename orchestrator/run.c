@@ -23,6 +23,7 @@
 #include "base/spawn.h"
 #include "orchestrator/control.h"
 #include "orchestrator/outcome.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/services.h"
 #include "orchestrator/warden.h"
@@ -58,6 +59,32 @@ const char *run_status_name(const struct run *run)
 	case EXIT_INTERRUPTED: return "stopped";
 	default: return "failed";
 	}
+}
+
+/* Its work was cut short: by somebody, a limit, a network, or the death of a process. What it was started with
+ * wrongly does not become right by going on. */
+bool run_is_resumable(const struct run *run)
+{
+	bool cut = false;
+
+	for (size_t i = 0; i < run->agents.count; i++) {
+		const char *status = run->agents.list[i]->status;
+		cut |= status && (strcmp(status, "lost") == 0 || strcmp(status, "stopped") == 0);
+	}
+	return run->exit_status == EXIT_BUDGET || run->exit_status == EXIT_UNREACHABLE || cut ||
+	       (run->stopping && run->exit_status != EXIT_USAGE);
+}
+
+void run_take_up(struct run *run, const char *id, struct replay *replay, int lock_fd)
+{
+	snprintf(run->id, sizeof(run->id), "%s", id);
+	run->replay = replay;
+	run->lock_fd = lock_fd;
+	run->before_ms = replay->elapsed_ms;
+	run->started_ms -= replay->elapsed_ms;
+	run->started_wall_ms = replay->started_ms;
+	run->budget.used = replay->used;
+	run->task = json_str(replay->request, "task", "");
 }
 
 /* ---- ending ---- */
@@ -201,7 +228,7 @@ static void arm_timers(struct run *run)
 	run->ev_tick = event_new(run->base, -1, EV_PERSIST, on_tick, run);
 	event_add(run->ev_tick, &tick);
 	if (limit) {
-		struct timeval tv = clock_timeval(limit);
+		struct timeval tv = clock_timeval(MAX(limit - run->before_ms, INT64_C(1)));
 		run->ev_time = evtimer_new(run->base, on_time_limit, run);
 		evtimer_add(run->ev_time, &tv);
 	}
@@ -303,6 +330,7 @@ void run_free(struct run *run)
 	control_close(run->control);
 	journal_close(run->journal);
 	agents_release(&run->agents);
+	replay_free(run->replay);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		if (events[i])
 			event_free(events[i]);

@@ -38,6 +38,7 @@
 
 struct event;
 struct event_base;
+struct replay;
 struct run;
 
 enum run_state { RUN_OPENING, RUN_WORKING, RUN_CLOSING, RUN_CLOSED };
@@ -72,6 +73,8 @@ struct run {
 	char *dir;	     /* <common>/baton/runs/<id> */
 	char *worktrees_dir; /* $XDG_STATE_HOME/baton/worktrees/<repo>-<hash>/<id> */
 	int lock_fd;
+	struct replay *replay; /* of a run that goes on: what its journal says; owned; NULL */
+	int64_t before_ms;     /* that earlier parents worked */
 
 	struct event_base *base;
 	struct children *children;
@@ -125,6 +128,12 @@ struct run {
 	char *stop_reason;	    /* "interrupted", "budget: ..." or NULL */
 	struct json_object *report; /* what the driver says of the outcome */
 };
+
+/* Can it go on after this end (`baton resume`)? */
+bool run_is_resumable(const struct run *run);
+/* It goes on from there: id, task and books are taken, `replay` and the locked `lock_fd` are the run's. To be
+ * called before run_launch. */
+void run_take_up(struct run *run, const char *id, struct replay *replay, int lock_fd);
 
 /* Makes the run and starts services; settings stay the caller's. */
 struct run *run_new(struct settings *settings, const struct run_driver *driver, void *arg);

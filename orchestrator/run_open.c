@@ -26,6 +26,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/control.h"
 #include "orchestrator/instructions.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/run.h"
 #include "orchestrator/services.h"
 
@@ -46,18 +47,36 @@ static void make_id(char *out, size_t size)
 		 letters[random[3] % 31]);
 }
 
+/* Informs only: who holds the lock. */
+static int sign_lock(struct run *run, struct err *err)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (ftruncate(run->lock_fd, 0) < 0 || lseek(run->lock_fd, 0, SEEK_SET) < 0)
+		return err_sys(err, "cannot write the lock of run %s", run->id);
+	return file_write_all(run->lock_fd, text, (size_t)n, err);
+}
+
 static int run_lock(struct run *run, struct err *err)
 {
 	AUTO_FREE char *path = run_path(run, "lock");
-	char text[64];
 
 	run->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (run->lock_fd < 0)
 		return err_sys(err, "cannot open '%s'", path);
 	if (flock(run->lock_fd, LOCK_EX) < 0)
 		return err_sys(err, "cannot lock '%s'", path);
-	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-	return file_write_all(run->lock_fd, text, (size_t)n, err);
+	return sign_lock(run, err);
+}
+
+static struct json_object *arguments(const struct settings *settings)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < settings_n_args(settings); i++)
+		json_object_array_add(list, json_object_new_string(settings_arg(settings, i)));
+	return list;
 }
 
 static int run_write_request(struct run *run, struct err *err)
@@ -68,8 +87,10 @@ static int run_write_request(struct run *run, struct err *err)
 	struct buf out = BUF_INIT;
 	char stamp[CLOCK_STAMP_SIZE];
 
-	json_set_i64(doc, "version", 1);
+	json_set_i64(doc, "version", 2);
 	json_set_str(doc, "run", run->id);
+	json_set(doc, "arguments", arguments(run->settings));
+	json_set(doc, "settings", settings_record(run->settings));
 	json_set_str(doc, "command", run->driver->command);
 	json_set_str(doc, "task", run->task);
 	json_set_str(doc, "model", model);
@@ -125,15 +146,57 @@ static int run_show_dir(struct run *run, struct err *err)
 static void journal_started(struct run *run)
 {
 	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
+	AUTO_JSON struct json_object *settings = settings_record(run->settings);
 
 	journal_add(run->journal, true, "run.started",
 		    "run:s version:s command:s task:s model:s window:i repository:s toplevel:s "
-		    "pid:i box:s "
-		    "max_cost:d max_tokens:i time_limit_ms:i",
+		    "worktrees:s pid:i box:s "
+		    "max_cost:d max_tokens:i time_limit_ms:i settings:j",
 		    run->id, BATON_VERSION, run->driver->command, run->task, model,
 		    run->model->window, json_str(run->repository, "name", NULL), run->toplevel,
-		    (int64_t)getpid(), box_level_name(run->box_level), run->budget.max_cost,
-		    run->budget.max_tokens, settings_i64(run->settings, OPT_TIME_LIMIT));
+		    run->worktrees_dir, (int64_t)getpid(), box_level_name(run->box_level),
+		    run->budget.max_cost, run->budget.max_tokens,
+		    settings_i64(run->settings, OPT_TIME_LIMIT), settings);
+}
+
+static void journal_resumed(struct run *run)
+{
+	const struct replay *past = run->replay;
+	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
+	AUTO_JSON struct json_object *settings = settings_record(run->settings);
+
+	journal_add(run->journal, true, "run.resumed",
+		    "run:s version:s model:s window:i pid:i box:s max_cost:d max_tokens:i "
+		    "time_limit_ms:i "
+		    "elapsed_ms:i bad_lines:i duplicates:i unsettled:i settings:j",
+		    run->id, BATON_VERSION, model, run->model->window, (int64_t)getpid(),
+		    box_level_name(run->box_level), run->budget.max_cost, run->budget.max_tokens,
+		    settings_i64(run->settings, OPT_TIME_LIMIT), past->elapsed_ms, past->bad_lines,
+		    past->duplicates, past->unsettled, settings);
+}
+
+/* The folder of a run that goes on is there, and locked since before this process (cmd_resume.c). One that died
+ * before its journal has none yet. */
+static int reopen_folder(struct run *run, struct err *err)
+{
+	AUTO_FREE char *journal = NULL;
+	const char *worktrees = json_str(run->replay->request, "worktrees", NULL);
+
+	if (!worktrees)
+		return err_set(err, ERR_INVALID, "run %s does not say where its worktrees are",
+			       run->id);
+	run->worktrees_dir = mem_strdup(worktrees);
+	run->dir = mem_printf("%s/baton/runs/%s", run->common_dir, run->id);
+	journal = run_path(run, "run.jsonl");
+	if (!file_is_dir(run->dir))
+		return err_set(err, ERR_CHANGED, "run %s is not one of the repository '%s'",
+			       run->id, run->toplevel);
+	if (sign_lock(run, err) < 0 || journal_open(journal, &run->journal, err) < 0)
+		return -1;
+	if (!run->replay->started)
+		journal_started(run);
+	journal_resumed(run);
+	return 0;
 }
 
 /* Nothing is synced here: the commit at the end of this turn does it, while the first agent reads
@@ -212,7 +275,7 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 		return;
 	}
 	run->repository = json_object_get(answer);
-	if (check_head(answer, &err) < 0) {
+	if (!run->replay && check_head(answer, &err) < 0) {
 		run_fail(run, &err);
 		return;
 	}
@@ -221,7 +284,8 @@ static void on_discovered(struct json_object *answer, const struct err *failure,
 		mem_strdup(json_str(answer, "toplevel", json_str(answer, "common_dir", NULL)));
 	if (settings_flag(run->settings, OPT_MEMORY))
 		project_memory_open(&run->memory, run->common_dir);
-	if (instructions_load(run, &err) < 0 || open_folder(run, &err) < 0) {
+	if (instructions_load(run, &err) < 0 ||
+	    (run->replay ? reopen_folder(run, &err) : open_folder(run, &err)) < 0) {
 		run_fail(run, &err);
 		return;
 	}
@@ -234,10 +298,14 @@ void run_open_repository(struct run *run)
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	const char *dir = settings_str(run->settings, OPT_DIRECTORY);
 
+	/* Where the run began, which may be another worktree than the one that the user stands in. */
+	if (run->replay && file_is_dir(json_str(run->replay->request, "toplevel", "")))
+		dir = json_str(run->replay->request, "toplevel", "");
 	json_set_str(request, "path", dir ? dir : cwd);
 	json_set_bool(request, "quick", true);
-	make_id(run->id, sizeof(run->id));
-	if (run->driver->branches) {
+	if (!run->replay)
+		make_id(run->id, sizeof(run->id));
+	if (run->driver->branches && !run->replay) {
 		json_set_str(request, "prefix", settings_str(run->settings, OPT_BRANCH_PREFIX));
 		json_set_str(request, "run", run->id);
 	}

@@ -43,6 +43,7 @@ static struct past_agent *agent_of(struct past_run *run, const char *name)
 	memset(agent, 0, sizeof(*agent));
 	agent->name = mem_strdup(name);
 	agent->status = mem_strdup("working");
+	agent->generation = 1;
 	return agent;
 }
 
@@ -60,15 +61,19 @@ static void fold_agent(struct past_run *run, const char *type, struct json_objec
 	replace(&agent->base, json_str(r, "base", NULL));
 	replace(&agent->status, json_str(r, "status", NULL));
 	replace(&agent->kept, json_str(r, "kept", NULL));
-	if (strcmp(type, "agent.spawned") == 0)
+	if (strcmp(type, "agent.spawned") == 0) {
 		replace(&agent->worktree, json_str(r, "worktree", NULL));
+		replace(&agent->status, "working");
+		agent->generation = json_i64(r, "generation", 1);
+	}
 	if (strcmp(type, "agent.ended") == 0)
 		replace(&agent->reason, json_str(r, "reason", NULL));
 	if (strcmp(type, "agent.done") == 0) {
 		replace(&agent->commit, json_str(r, "commit", NULL));
 		agent->rounds = json_i64(r, "rounds", 0);
 	}
-	agent->worktree_made |= strcmp(type, "worktree.created") == 0;
+	agent->worktree_made |=
+		strcmp(type, "worktree.created") == 0 || strcmp(type, "worktree.reopened") == 0;
 }
 
 /* Unknown types pass: an older baton shows what it knows of a newer one's run. Money comes from the
@@ -85,7 +90,16 @@ static int fold(struct json_object *r, int64_t offset, void *arg)
 		replace(&run->model, json_str(r, "model", NULL));
 		replace(&run->toplevel, json_str(r, "toplevel", NULL));
 		run->pid = (pid_t)json_i64(r, "pid", 0);
+		run->recorded |= json_obj(r, "settings") != NULL;
+	} else if (strcmp(type, "run.resumed") == 0) {
+		run->pid = (pid_t)json_i64(r, "pid", 0);
+		run->recorded |= json_obj(r, "settings") != NULL;
+		run->ended_ms = 0;
+		run->resumable = false;
+		mem_free_ptr(&run->status);
+		mem_free_ptr(&run->reason);
 	} else if (strcmp(type, "run.finished") == 0) {
+		run->resumable = json_flag(r, "resumable", false);
 		run->ended_ms = clock_parse_stamp(json_str(r, "t", ""));
 		replace(&run->status, json_str(r, "status", NULL));
 		replace(&run->reason, json_str(r, "reason", NULL));
@@ -187,14 +201,18 @@ static void run_read(struct past_run *run, const char *runs_dir, const char *id)
 		replace(&run->toplevel, json_str(request, "toplevel", NULL));
 		replace(&run->worktrees, json_str(request, "worktrees", NULL));
 		run->started_ms = clock_parse_stamp(json_str(request, "started", ""));
+		run->recorded = json_obj(request, "settings") != NULL;
 	}
 	jsonl_read(journal, 0, LINE_MAX_BYTES, fold, run, &stats, NULL);
 	run->bad_lines = stats.bad_lines;
 	run->alive = is_alive(run->dir);
 	for (size_t i = 0; !run->alive && i < run->n_agents; i++)
 		run->agents[i].adopted = find_adopted(run, &run->agents[i]);
-	if (!run->status)
+	if (!run->status) {
 		run->status = mem_strdup(run->alive ? "running" : "cut off");
+		run->resumable = !run->alive;
+	}
+	run->resumable = run->resumable && run->recorded && !run->alive;
 }
 
 void run_release(struct past_run *run)

@@ -18,7 +18,7 @@ struct past_agent {
 	char *name, *role, *status, *reason, *branch, *base, *worktree, *commit, *kept;
 	char *adopted; /* where the user's worktree is that it became, or was last seen; NULL */
 	bool worktree_made;
-	int64_t rounds;
+	int64_t rounds, generation;
 };
 
 struct past_run {
@@ -27,6 +27,8 @@ struct past_run {
 	double cost;
 	bool cost_known; /* the model has prices */
 	bool alive;	 /* its lock is held */
+	bool resumable;	 /* `baton resume` can go on with it */
+	bool recorded;	 /* its settings are on record, without which it cannot */
 	pid_t pid;	 /* of the parent, if alive */
 	struct past_agent *agents;
 	size_t n_agents, cap_agents;

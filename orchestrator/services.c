@@ -24,6 +24,7 @@
 #include "orchestrator/agents.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/project.h"
+#include "orchestrator/replay.h"
 #include "orchestrator/run.h"
 #include "orchestrator/spare.h"
 
@@ -369,7 +370,9 @@ int services_start_view(struct run *run, struct err *err)
 	run->poke_fd = pair[0];
 	theirs = pair[1];
 	journal = run_path(run, "run.jsonl");
-	const char *argv[] = {"baton", "view", view_mode(run), journal, NULL};
+	AUTO_FREE char *told =
+		run->replay ? mem_printf("%lld", (long long)run->replay->size) : NULL;
+	const char *argv[] = {"baton", "view", view_mode(run), journal, told, NULL};
 	char **env = env_filter(plain_env, NULL);
 	struct child_spec spec = {
 		.kind = CHILD_VIEW,

@@ -42,10 +42,12 @@ enum option_scope {
 	SCOPE_REHEARSE = 8,
 	SCOPE_OTHER = 16,
 	SCOPE_COMPACT = 32,
-	SCOPE_WORK = SCOPE_RUN | SCOPE_REVIEW,
+	SCOPE_RESUME = 64,
+	SCOPE_WORK = SCOPE_RUN | SCOPE_REVIEW | SCOPE_RESUME,
+	SCOPE_PARALLEL = SCOPE_REVIEW | SCOPE_RESUME,
 	SCOPE_REPLY = SCOPE_WORK | SCOPE_CLEAN | SCOPE_OTHER |
 		      SCOPE_COMPACT, /* those that answer something */
-	SCOPE_ALL = 63,
+	SCOPE_ALL = 127,
 };
 
 enum config_layers { CFG_ANY, CFG_TRUSTED, CFG_CLI };
@@ -145,6 +147,13 @@ char *settings_key(const struct settings *s, const char *provider, const char *k
  * sensible model of the one provider whose key is set (or ERR_USAGE that says what to do).
  * rehearsal:FILE gives provider "rehearsal" and name FILE. Both owned by the caller. */
 int settings_model(const struct settings *s, char **ret_provider, char **ret_name, struct err *err);
+
+/* What was set, each value with its layer and origin, for run.json; and back into settings that were loaded for
+ * `baton resume`: what was recorded holds, but for what the new command line and the managed file say. Options and
+ * numbers that this program does not know any more are passed over; one that it refuses is ERR_USAGE. */
+struct json_object *settings_record(const struct settings *s);
+int settings_restore(struct settings *s, struct json_object *record, const char *run,
+		     struct err *err);
 
 /* Prints --help of a scope's options; and the effective values with origins for `baton config`. */
 void settings_print_options(enum option_scope scope, struct buf *out);

@@ -91,8 +91,8 @@ static void note(struct json_object *answer, const char *text)
 }
 
 /* A folder that is in the way is moved aside, never removed (trap 122). */
-static int make_folder(const struct work *work, struct json_object *answer, bool *ret_made,
-		       struct err *err)
+int work_make_folder(const struct work *work, struct json_object *answer, bool *ret_made,
+		     struct err *err)
 {
 	AUTO_FREE char *above = file_dir(work->worktree);
 	AUTO_FREE char *git_file = file_join(work->worktree, ".git");
@@ -155,7 +155,7 @@ static int fill(const struct work *work, bool small, struct json_object *answer,
 	AUTO_FREE char *index = file_join(work->git_dir, "index");
 	AUTO_FREE char *base_index = work_path(work, "base.index");
 	bool made = false;
-	int rc = make_folder(work, answer, &made, err);
+	int rc = work_make_folder(work, answer, &made, err);
 
 	if (rc == 0 && small)
 		rc = checkout_in_process(work->repo, work->base, work->git_dir, work->worktree,

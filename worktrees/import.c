@@ -70,7 +70,9 @@ int op_import(const struct repo *repo, struct json_object *body, struct json_obj
 	return tell_import(&scratch, &taken, taken.new_oid, answer, err);
 }
 
-/* The private repository then stands on its branch at the new commit, with a clean index. */
+/* The private repository then stands on its branch at the new commit, with a clean index. Before the user's
+ * branch moves: a kill in between leaves an agent's commit that the next import takes over, and not a branch that
+ * nobody but "somebody else" can have moved. */
 static int tell_private(const struct scratch *scratch, const char *commit, struct err *err)
 {
 	const struct work *work = scratch->work;
@@ -79,10 +81,10 @@ static int tell_private(const struct scratch *scratch, const char *commit, struc
 	AUTO_BUF struct buf index = BUF_INIT;
 
 	if (file_read(AT_FDCWD, scratch->index, (size_t)1 << 30, &index, err) < 0 ||
-	    hostile_write(work->git_dir, work->head_ref, tip, strlen(tip), err) < 0 ||
-	    hostile_write(work->git_dir, "HEAD", head, strlen(head), err) < 0)
+	    hostile_write(work->git_dir, "index", index.data, index.len, err) < 0 ||
+	    hostile_write(work->git_dir, work->head_ref, tip, strlen(tip), err) < 0)
 		return -1;
-	return hostile_write(work->git_dir, "index", index.data, index.len, err);
+	return hostile_write(work->git_dir, "HEAD", head, strlen(head), err);
 }
 
 /* Commits the state onto the tip. The objects go to the user's repository with the branch, where
@@ -113,12 +115,12 @@ static int commit_state(struct scratch *scratch, const char *message, struct jso
 	if (scratch_commit(scratch, tree, parents, message, true, ret_commit, err) < 0)
 		return -1;
 	snprintf(tip, sizeof(tip), "%s\n", ret_commit);
-	if (scratch_publish(scratch, tip, err) < 0 ||
+	if (scratch_publish(scratch, tip, err) < 0 || tell_private(scratch, ret_commit, err) < 0 ||
 	    repo_move_ref(work->repo, work->head_ref, ret_commit, ret_taken->new_oid,
 			  "baton: commit", err) < 0)
 		return -1;
 	scratch_settle(scratch);
-	if (entry_set_head(work, ret_commit, err) < 0 || tell_private(scratch, ret_commit, err) < 0)
+	if (entry_set_head(work, ret_commit, err) < 0)
 		return -1;
 	state_keep_index(scratch, tree, before);
 	return 0;

@@ -14,6 +14,7 @@ static const struct op table[] = {
 	{"instructions", OP_INLINE, op_instructions, NULL},
 	{"snapshot", OP_WORK, op_snapshot, NULL},
 	{"create", OP_CHECKOUT, op_create, op_create_quick},
+	{"reopen", OP_WORK, op_reopen, NULL},
 	{"status", OP_WORK, op_status, NULL},
 	{"checkpoint", OP_WORK, op_checkpoint, NULL},
 	{"commit_rest", OP_WORK, op_commit_rest, NULL},

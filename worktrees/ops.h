@@ -42,6 +42,7 @@ OP_DECLARE(op_instructions);
 OP_DECLARE(op_snapshot);
 OP_DECLARE(op_create);
 OP_DECLARE(op_create_quick);
+OP_DECLARE(op_reopen);
 OP_DECLARE(op_status);
 OP_DECLARE(op_diff);
 OP_DECLARE(op_checkpoint);

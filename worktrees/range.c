@@ -192,6 +192,20 @@ static int side_commit(const struct repo *repo, const char *spec, struct side *s
 	return empty_tree(repo, side->old_oid, err);
 }
 
+/* Of a review that goes on: both sides by their ids, whatever the words stand for by now. */
+static int side_known(const struct repo *repo, struct json_object *body, struct side *side,
+		      struct err *err)
+{
+	const char *old = json_str(body, "old", ""), *new = json_str(body, "new", "");
+
+	if (!oid_valid(old, repo->hex) || !oid_valid(new, repo->hex))
+		return err_set(err, ERR_INVALID, "'%s' and '%s' are no object ids", old, new);
+	memcpy(side->old_oid, old, repo->hex + 1);
+	memcpy(side->new_oid, new, repo->hex + 1);
+	side->title = mem_strdup(json_str(body, "spec", ""));
+	return 0;
+}
+
 static int side_read(const struct repo *repo, const char *spec, struct side *side, struct err *err)
 {
 	const char *dots = strstr(spec, "..");
@@ -216,7 +230,8 @@ int op_range(const struct repo *repo, struct json_object *body, struct json_obje
 
 	if (json_need_str(body, "spec", &spec, err) < 0)
 		return -1;
-	int rc = side_read(repo, spec, &side, err);
+	int rc = json_has(body, "old") ? side_known(repo, body, &side, err)
+				       : side_read(repo, spec, &side, err);
 	AUTO_FREE char *title = side.title;
 	if (rc < 0)
 		return -1;

@@ -188,13 +188,8 @@ static int remove_unfinished(struct work *work, char **ret_kept)
 	return remove_files(work, ret_kept);
 }
 
-/* Removes the worktree, its entry, private repository and state, after all that the agent wrote is
- * reachable from refs. Not removed: *ret_kept (caller frees) says why. An error of any inspection
- * counts as a reason to keep (trap 118); -1 only for a request that makes no sense (not our mark).
- * `touched` as for a checkpoint; `force` also takes a worktree in the middle of a merge or rebase.
- */
-static int work_remove(struct work *work, struct json_object *touched, bool force, char **ret_kept,
-		       struct err *err)
+int work_remove(struct work *work, struct json_object *touched, bool force, char **ret_kept,
+		struct err *err)
 {
 	bool there = file_exists(work->worktree);
 	enum entry_state state;

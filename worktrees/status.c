@@ -5,6 +5,9 @@
  * is kept and nothing in the user's repository changes.
  */
 
+#include <sys/stat.h>
+
+#include "base/file.h"
 #include "base/memory.h"
 #include "worktrees/diffs.h"
 #include "worktrees/ops.h"
@@ -95,14 +98,69 @@ static int mark_untracked(const struct view *view, struct json_object *files, st
 	return 0;
 }
 
+/* A worktree that is gone, its work taken over: then the branch in the user's repository is what there is. */
+static bool only_branch(const struct repo *repo, struct json_object *body, struct work *work,
+			char ret_tip[OID_MAX])
+{
+	struct err why = ERR_INIT;
+
+	return json_flag(body, "or_branch", false) && work_init(work, repo, body, NULL) == 0 &&
+	       entry_need_ready(work, &why) < 0 &&
+	       (why.code == ERR_NOT_FOUND || why.code == ERR_CHANGED || why.code == ERR_DENIED) &&
+	       repo_ref(repo, work->head_ref, ret_tip, NULL) == 0;
+}
+
+static int branch_status(struct work *work, const char *tip, struct json_object *answer,
+			 struct err *err)
+{
+	struct scratch plain = {.work = work}; /* no folder of its own: only the user's objects */
+	struct git_cmd cmd = {.repo = work->repo, .scope = GIT_PLAIN};
+	AUTO_BUF struct buf stat = BUF_INIT;
+	struct json_object *commits = scratch_commits(&plain, work->base, tip, err);
+
+	if (!commits)
+		return -1;
+	json_set(answer, "commits", commits);
+	struct json_object *files = diffs_files(&cmd, work->base, tip, &stat, err);
+	if (!files)
+		return -1;
+	json_set(answer, "files", files);
+	json_set_str(answer, "stat", buf_str(&stat));
+	json_set(answer, "in_progress", NULL);
+	json_set_str(answer, "head", tip);
+	json_set_str(answer, "branch_tip", tip);
+	json_set_bool(answer, "uncommitted", false);
+	return 0;
+}
+
+/* Files that changed after a moment, or that are gone from a folder that did. */
+static void mark_late(const struct view *view, int64_t since_ms, struct json_object *files)
+{
+	struct stat st;
+
+	for (size_t i = 0; since_ms && i < json_len(files); i++) {
+		struct json_object *file = json_at(files, i);
+		AUTO_FREE char *path = file_join(view->work.worktree, json_str(file, "path", ""));
+		AUTO_FREE char *above = file_dir(path);
+
+		if ((lstat(path, &st) == 0 || lstat(above, &st) == 0) &&
+		    (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000 > since_ms)
+			json_set_bool(file, "late", true);
+	}
+}
+
 int op_status(const struct repo *repo, struct json_object *body, struct json_object *answer,
 	      struct err *err)
 {
 	__attribute__((cleanup(view_release))) struct view view = VIEW_INIT;
+	AUTO_WORK struct work work = WORK_INIT;
 	AUTO_BUF struct buf stat = BUF_INIT;
 	bool with_stat = json_flag(body, "stat", false);
 	struct json_object *commits, *files;
+	char tip[OID_MAX];
 
+	if (only_branch(repo, body, &work, tip))
+		return branch_status(&work, tip, answer, err);
 	if (view_open(&view, repo, body, err) < 0)
 		return -1;
 	const char *head = view.heads.head[0] ? view.heads.head : view.work.base;
@@ -116,6 +174,7 @@ int op_status(const struct repo *repo, struct json_object *body, struct json_obj
 	json_set(answer, "files", files);
 	if (mark_untracked(&view, files, err) < 0)
 		return -1;
+	mark_late(&view, json_i64(body, "since_ms", 0), files);
 	if (with_stat)
 		json_set_str(answer, "stat", buf_str(&stat));
 	json_set(answer, "head", NULL);

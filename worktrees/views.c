@@ -84,6 +84,16 @@ static int set_read_only(int dir_fd, struct err *err)
 	return rc;
 }
 
+/* A view of the same run that was cut off: half of the files may be there, so they all go. */
+static void drop_old(const struct repo *repo, const char *path)
+{
+	AUTO_JSON struct json_object *body = json_object_new_object();
+
+	json_set_str(body, "path", path);
+	op_remove_view(repo, body, NULL, NULL);
+	rmdir(path); /* a kill before it was entered in the register */
+}
+
 int op_checkout_view(const struct repo *repo, struct json_object *body, struct json_object *answer,
 		     struct err *err)
 {
@@ -97,6 +107,8 @@ int op_checkout_view(const struct repo *repo, struct json_object *body, struct j
 	AUTO_FREE char *above = file_dir(path);
 	if (!file_is_dir(above) && file_mkdirs(above, 0700, err) < 0)
 		return -1;
+	if (json_flag(body, "again", false))
+		drop_old(repo, path);
 	if (mkdir(path, 0700) < 0)
 		return err_sys(err, "cannot make '%s'", path);
 	unlink(index);

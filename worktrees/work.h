@@ -93,6 +93,11 @@ char *entry_root(const struct repo *repo);
 /* Writes it into git_dir, which must not exist. */
 int private_make(const struct work *work, struct err *err);
 
+/* Makes the folder and its .git file; one that is in the way is moved aside, with a line in the answer's `notes`
+ * (create.c). */
+int work_make_folder(const struct work *work, struct json_object *answer, bool *ret_made,
+		     struct err *err);
+
 /* --- small shared steps (work.c) --- */
 
 /* The branch's tip and HEAD of the private repository, read as data. *ret_tip is what counts as the

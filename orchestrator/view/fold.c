@@ -206,6 +206,11 @@ static void fold_run(struct display *v, const char *type, struct json_object *r,
 		v->started_ms = v->now_ms;
 		say(line, NULL, "baton %s %s on %s, window %lld, box: %s", v->command, v->run,
 		    v->model, (long long)json_i64(r, "window", 0), json_str(r, "box", "?"));
+	} else if (strcmp(type, "run.resumed") == 0) {
+		v->finished = false;
+		v->status[0] = '\0';
+		say(line, NULL, "baton goes on with %s %s, on %s", v->command, v->run,
+		    json_str(r, "model", v->model));
 	} else if (strcmp(type, "run.stopping") == 0) {
 		say(line, NULL, "stopping: %s", json_str(r, "reason", ""));
 	} else if (strcmp(type, "run.finished") == 0) {

@@ -77,7 +77,7 @@ static void test_kinds_of_fields(void **state)
 	assert_true(json_flag(r, "yes", false));
 	assert_false(json_flag(r, "no", true));
 	assert_int_equal(json_i64(json_obj(r, "tree"), "k", 0), 1);
-	assert_true(json_has(r, "null"));
+	assert_false(json_has(r, "null"));
 }
 
 static void test_nothing_is_written_before_the_commit(void **state)

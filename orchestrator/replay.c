@@ -1,0 +1,547 @@
+/*
+ * replay.c - see replay.h.
+ *
+ * One function a record type, in one table; types that are not in it say nothing about how to go on. The order of
+ * records is the order in which things happened, so later ones win. What a record lacks changes nothing: a journal
+ * that was cut may miss the record that should have come first.
+ */
+#include "orchestrator/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/jsonl.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define LINE_MAX_BYTES (4 << 20)
+#define BY_RULE	       "by-rule" /* key of a report that no model gave (docs/journal.md) */
+
+/* ---- duplicates ---- */
+
+/* Hashes of the lines seen so far, open addressing; 0 is no hash. */
+struct seen {
+	uint64_t *slots;
+	size_t n, cap;
+};
+
+static bool seen_put(struct seen *seen, uint64_t hash)
+{
+	size_t at = hash & (seen->cap - 1);
+
+	while (seen->slots[at] && seen->slots[at] != hash)
+		at = (at + 1) & (seen->cap - 1);
+	if (seen->slots[at])
+		return true;
+	seen->slots[at] = hash;
+	seen->n++;
+	return false;
+}
+
+static bool seen_before(struct seen *seen, struct json_object *record)
+{
+	const char *text = json_object_to_json_string_ext(record, JSON_C_TO_STRING_PLAIN);
+	uint64_t hash = text_hash(text, strlen(text));
+
+	if (seen->n * 2 >= seen->cap) {
+		struct seen larger = {.cap = MAX(seen->cap * 2, (size_t)1024)};
+		larger.slots = mem_array(NULL, larger.cap, sizeof(*larger.slots));
+		memset(larger.slots, 0, larger.cap * sizeof(*larger.slots));
+		for (size_t i = 0; i < seen->cap; i++)
+			if (seen->slots[i])
+				seen_put(&larger, seen->slots[i]);
+		free(seen->slots);
+		*seen = larger;
+	}
+	return seen_put(seen, hash ? hash : 1);
+}
+
+/* ---- the fold ---- */
+
+struct fold {
+	struct replay *out;
+	struct seen seen;
+	int64_t from_ms; /* wall time at which the parent of the present part began */
+};
+
+static void replace(char **to, const char *text)
+{
+	if (!text)
+		return;
+	free(*to);
+	*to = mem_strdup(text);
+}
+
+static void keep(struct json_object **to, struct json_object *value)
+{
+	json_object_put(*to);
+	*to = json_object_get(value);
+}
+
+static struct replay_agent *agent_of(struct replay *out, struct json_object *r)
+{
+	const char *name = json_str(r, "agent", "");
+
+	for (size_t i = 0; i < out->n_agents; i++) {
+		if (strcmp(out->agents[i]->name, name) == 0)
+			return out->agents[i];
+	}
+	MEM_GROW(out->agents, out->cap_agents, out->n_agents + 1);
+	struct replay_agent *a = mem_alloc(sizeof(*a));
+	out->agents[out->n_agents++] = a;
+	a->name = mem_strdup(name);
+	a->generation = 1;
+	if (sscanf(name, "a%d", &a->number) != 1)
+		a->number = 0;
+	return a;
+}
+
+static void part_ends(struct fold *f)
+{
+	if (f->from_ms > 0 && f->out->last_ms > f->from_ms)
+		f->out->elapsed_ms += f->out->last_ms - f->from_ms;
+	f->from_ms = 0;
+}
+
+static void part_begins(struct fold *f, struct json_object *r)
+{
+	f->from_ms = clock_parse_stamp(json_str(r, "t", ""));
+	f->out->finished = false;
+	f->out->pid = (pid_t)json_i64(r, "pid", 0);
+	if (json_obj(r, "settings"))
+		keep(&f->out->settings, json_obj(r, "settings"));
+}
+
+static void on_started(struct fold *f, struct json_object *r)
+{
+	f->out->started = true;
+	keep(&f->out->request, r);
+	part_begins(f, r);
+	f->out->started_ms = f->from_ms;
+}
+
+static void on_resumed(struct fold *f, struct json_object *r)
+{
+	part_ends(f);
+	part_begins(f, r);
+	f->out->resumes++;
+}
+
+static void on_finished(struct fold *f, struct json_object *r)
+{
+	struct replay *out = f->out;
+
+	out->finished = true;
+	out->resumable = json_flag(r, "resumable", false);
+	replace(&out->status, json_str(r, "status", "failed"));
+	replace(&out->reason, json_str(r, "reason", ""));
+	out->exit_status = json_i64(r, "exit_status", 1);
+}
+
+static void on_base(struct fold *f, struct json_object *r)
+{
+	replace(&f->out->base, json_str(r, "commit", NULL));
+}
+
+static void on_sharded(struct fold *f, struct json_object *r)
+{
+	keep(&f->out->sharded, r);
+}
+
+/* ---- agents ---- */
+
+/* What its process had asked for and what nobody settled: the money may be gone. */
+static void book_open_calls(struct replay *out, struct replay_agent *a)
+{
+	for (size_t i = 0; i < a->n_calls; i++) {
+		struct budget_usage *books[] = {&a->usage, &out->used};
+		for (size_t k = 0; k < ARRAY_SIZE(books); k++) {
+			books[k]->fresh += a->calls[i].tokens;
+			books[k]->cost += a->calls[i].cost;
+			books[k]->calls++;
+			books[k]->estimated_calls++;
+		}
+		out->unsettled++;
+	}
+	a->n_calls = 0;
+}
+
+static void effect_free(struct replay_effect *e)
+{
+	free(e->call);
+	free(e->body);
+}
+
+/* A report by rule said how the process ended that is gone; its successor may end otherwise. */
+static void forget_end(struct replay_agent *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_effects; i++) {
+		if (strcmp(a->effects[i].call, BY_RULE) == 0)
+			effect_free(&a->effects[i]);
+		else
+			a->effects[n++] = a->effects[i];
+	}
+	a->n_effects = n;
+	keep(&a->report, NULL);
+	mem_free_ptr(&a->report_call);
+	mem_free_ptr(&a->status);
+	mem_free_ptr(&a->reason);
+	mem_free_ptr(&a->class);
+	mem_free_ptr(&a->kept);
+	a->ended = a->done = a->incomplete = false;
+}
+
+static void on_spawned(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+	int64_t generation = json_i64(r, "generation", 1);
+
+	book_open_calls(f->out, a);
+	if (a->ended || generation != a->generation)
+		forget_end(a);
+	if (generation != a->generation) {
+		a->reset = false;
+		a->rounds_before = a->rounds;
+	}
+	a->generation = generation;
+	a->spawned = true;
+	a->pid = (pid_t)json_i64(r, "pid", 0);
+	replace(&a->key, json_str(r, "key", NULL));
+	replace(&a->role, json_str(r, "role", NULL));
+	replace(&a->branch, json_str(r, "branch", NULL));
+	replace(&a->worktree, json_str(r, "worktree", NULL));
+	replace(&a->base, json_str(r, "base", NULL));
+	replace(&a->task, json_str(r, "task", NULL));
+}
+
+static struct replay_effect *add_effect(struct replay_agent *a, enum frame_type type,
+					struct json_object *r)
+{
+	MEM_GROW(a->effects, a->cap_effects, a->n_effects + 1);
+	struct replay_effect *e = &a->effects[a->n_effects++];
+
+	*e = (struct replay_effect){.type = type,
+				    .generation = json_i64(r, "generation", 1),
+				    .call = mem_strdup(json_str(r, "call", "")),
+				    .ok = true};
+	return e;
+}
+
+static void on_report(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+	struct json_object *report = json_obj(json_obj(r, "body"), "report");
+
+	if (!report)
+		return;
+	keep(&a->report, report);
+	replace(&a->report_call, json_str(r, "call", ""));
+	add_effect(a, FRAME_REPORT, r)->body = mem_strdup("{}");
+}
+
+static char *json_body(struct json_object *body)
+{
+	AUTO_BUF struct buf out = BUF_INIT;
+
+	json_write(&out, body);
+	return mem_strdup(buf_str(&out));
+}
+
+static void on_checkpoint(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+	struct replay_effect *e = add_effect(a, FRAME_CHECKPOINT, r);
+	AUTO_JSON struct json_object *body = json_object_new_object();
+	const char *message = json_str(r, "message", NULL);
+
+	replace(&a->checkpoint, json_str(r, "commit", NULL));
+	json_set(body, "commit", NULL);
+	json_set_str(body, "commit", json_str(r, "commit", NULL));
+	json_set_str(body, "message", message);
+	e->ok = message == NULL;
+	e->body = json_body(body);
+}
+
+static void on_reset(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+	struct agent_reset *reset = resets_add(&a->resets);
+	AUTO_JSON struct json_object *body = json_object_new_object();
+
+	reset->generation = json_i64(r, "generation", 1);
+	reset->reason = mem_strdup(json_str(r, "reason", NULL));
+	reset->why = mem_strdup(json_str(r, "why", NULL));
+	reset->handoff = mem_strdup(json_str(r, "handoff", NULL));
+	reset->checkpoint = mem_strdup(json_str(r, "checkpoint", NULL));
+	reset->first_action = mem_strdup(json_str(r, "first_action", NULL));
+	reset->facts_only = json_flag(r, "facts_only", false);
+	reset->progress = json_flag(r, "progress", false);
+	reset->chain = json_i64(r, "chain", 1);
+	a->reset = reset->generation == a->generation;
+	json_set_bool(body, "accepted", true);
+	json_set_str(body, "file", reset->handoff);
+	add_effect(a, FRAME_RESET, r)->body = json_body(body);
+}
+
+static void on_reset_refused(struct fold *f, struct json_object *r)
+{
+	struct replay_effect *e = add_effect(agent_of(f->out, r), FRAME_RESET, r);
+	AUTO_JSON struct json_object *body = json_object_new_object();
+
+	json_set_bool(body, "accepted", false);
+	json_set_bool(body, "final", json_flag(r, "final", false));
+	json_set(body, "reasons", json_object_get(json_arr(r, "reasons")));
+	e->ok = false;
+	e->body = json_body(body);
+}
+
+static void on_ended(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+
+	a->ended = true;
+	a->pid = 0;
+	replace(&a->status, json_str(r, "status", "lost"));
+	replace(&a->reason, json_str(r, "reason", NULL));
+	replace(&a->class, json_str(r, "class", NULL));
+	if (json_obj(r, "memory"))
+		keep(&a->memory, json_obj(r, "memory"));
+	a->rounds = json_i64(r, "rounds", a->rounds);
+	a->tool_calls = json_i64(r, "tool_calls", a->tool_calls);
+	a->failed_calls = json_i64(r, "failed_calls", a->failed_calls);
+}
+
+static void on_done(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+
+	a->ended = a->done = true;
+	a->incomplete = json_flag(r, "incomplete", false);
+	replace(&a->status, json_str(r, "status", NULL));
+	replace(&a->kept, json_str(r, "kept", NULL));
+	replace(&a->tip, json_str(r, "commit", NULL));
+}
+
+static void on_worktree(struct fold *f, struct json_object *r)
+{
+	agent_of(f->out, r)->worktree_made = true;
+}
+
+static void on_imported(struct fold *f, struct json_object *r)
+{
+	replace(&agent_of(f->out, r)->tip, json_str(r, "new", NULL));
+}
+
+static void on_round(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+
+	a->rounds = a->rounds_before + json_i64(json_obj(r, "data"), "round", 0);
+}
+
+static void on_tool(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+
+	a->tool_calls++;
+	a->failed_calls += !json_flag(json_obj(r, "data"), "ok", true);
+}
+
+/* ---- calls ---- */
+
+static void close_call(struct replay_agent *a, int64_t req)
+{
+	for (size_t i = 0; i < a->n_calls; i++) {
+		if (a->calls[i].req == req) {
+			a->calls[i] = a->calls[--a->n_calls];
+			return;
+		}
+	}
+}
+
+static void on_reserved(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+
+	close_call(a, json_i64(r, "req", 0));
+	MEM_GROW(a->calls, a->cap_calls, a->n_calls + 1);
+	a->calls[a->n_calls++] = (struct replay_call){.req = json_i64(r, "req", 0),
+						      .tokens = json_i64(r, "tokens", 0),
+						      .cost = json_double(r, "cost", 0)};
+}
+
+static void on_released(struct fold *f, struct json_object *r)
+{
+	close_call(agent_of(f->out, r), json_i64(r, "req", 0));
+}
+
+static void on_settled(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *a = agent_of(f->out, r);
+	struct budget_usage *books[] = {&a->usage, &f->out->used};
+
+	close_call(a, json_i64(r, "req", 0));
+	for (size_t k = 0; k < ARRAY_SIZE(books); k++) {
+		books[k]->fresh += json_i64(r, "fresh", 0);
+		books[k]->cache_read += json_i64(r, "cache_read", 0);
+		books[k]->cache_write += json_i64(r, "cache_write", 0);
+		books[k]->output += json_i64(r, "output", 0);
+		books[k]->cost += json_double(r, "cost", 0);
+		books[k]->estimated_calls += json_flag(r, "estimated", false);
+		books[k]->calls++;
+	}
+}
+
+static const struct {
+	const char *type;
+	void (*fold)(struct fold *f, struct json_object *record);
+} types[] = {
+	{"run.started", on_started},	   {"run.resumed", on_resumed},
+	{"run.finished", on_finished},	   {"run.base", on_base},
+	{"review.sharded", on_sharded},	   {"agent.spawned", on_spawned},
+	{"agent.report", on_report},	   {"agent.checkpoint", on_checkpoint},
+	{"agent.reset", on_reset},	   {"agent.reset_refused", on_reset_refused},
+	{"agent.ended", on_ended},	   {"agent.done", on_done},
+	{"agent.round", on_round},	   {"agent.tool", on_tool},
+	{"worktree.created", on_worktree}, {"worktree.reopened", on_worktree},
+	{"branch.imported", on_imported},  {"call.reserved", on_reserved},
+	{"call.released", on_released},	   {"call.settled", on_settled},
+};
+
+static int on_record(struct json_object *record, int64_t offset, void *arg)
+{
+	struct fold *f = arg;
+	const char *type = json_str(record, "type", "");
+	int64_t t = clock_parse_stamp(json_str(record, "t", ""));
+
+	if (seen_before(&f->seen, record)) {
+		f->out->duplicates++;
+		return 0;
+	}
+	/* Before the record's own turn: a resumption ends the part that was before it. */
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (strcmp(types[i].type, type) == 0)
+			types[i].fold(f, record);
+	}
+	f->out->last_ms = MAX(f->out->last_ms, t);
+	return 0;
+}
+
+/* ---- the file ---- */
+
+int replay_read(const char *dir, struct replay **ret, struct err *err)
+{
+	AUTO_FREE char *journal = file_join(dir, "run.jsonl");
+	AUTO_FREE char *json = file_join(dir, "run.json");
+	struct replay *out = mem_alloc(sizeof(*out));
+	struct fold fold = {.out = out};
+	struct jsonl_stats stats = {0};
+	struct err why = ERR_INIT;
+	AUTO_JSON struct json_object *request = NULL;
+
+	jsonl_read(journal, 0, LINE_MAX_BYTES, on_record, &fold, &stats, &why);
+	part_ends(&fold);
+	struct stat st;
+	out->size = stat(journal, &st) == 0 ? st.st_size : 0;
+	free(fold.seen.slots);
+	for (size_t i = 0; i < out->n_agents; i++)
+		book_open_calls(out, out->agents[i]);
+	out->bad_lines = stats.bad_lines;
+	out->first_bad_line = stats.first_bad_line;
+	if (json_parse_file(json, 4 << 20, &request, &why) == 0 && request) {
+		if (!out->request)
+			out->request = json_object_get(request);
+		if (!out->settings)
+			out->settings = json_object_get(json_obj(request, "settings"));
+		if (!out->started_ms)
+			out->started_ms = clock_parse_stamp(json_str(request, "started", ""));
+	}
+	if (out->request) {
+		*ret = out;
+		return 0;
+	}
+	replay_free(out);
+	return err_set(err, ERR_NOT_FOUND,
+		       "neither '%s' nor run.json beside it tells what the run was: %s", journal,
+		       why.message);
+}
+
+static void agent_free(struct replay_agent *a)
+{
+	char *strings[] = {a->name, a->key,  a->role,	    a->branch,	   a->worktree,
+			   a->base, a->task, a->status,	    a->reason,	   a->class,
+			   a->kept, a->tip,  a->checkpoint, a->report_call};
+
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		free(strings[i]);
+	for (size_t i = 0; i < a->n_effects; i++)
+		effect_free(&a->effects[i]);
+	free(a->effects);
+	free(a->calls);
+	resets_release(&a->resets);
+	json_object_put(a->report);
+	json_object_put(a->memory);
+	free(a);
+}
+
+void replay_free(struct replay *replay)
+{
+	if (!replay)
+		return;
+	for (size_t i = 0; i < replay->n_agents; i++)
+		agent_free(replay->agents[i]);
+	free(replay->agents);
+	json_object_put(replay->request);
+	json_object_put(replay->settings);
+	json_object_put(replay->sharded);
+	free(replay->base);
+	free(replay->status);
+	free(replay->reason);
+	free(replay);
+}
+
+/* ---- questions ---- */
+
+struct replay_agent *replay_by_key(const struct replay *replay, const char *key)
+{
+	for (size_t i = 0; key && i < replay->n_agents; i++) {
+		if (replay->agents[i]->key && strcmp(replay->agents[i]->key, key) == 0)
+			return replay->agents[i];
+	}
+	return NULL;
+}
+
+bool replay_number_taken(const struct replay *replay, int number)
+{
+	for (size_t i = 0; i < replay->n_agents; i++) {
+		if (replay->agents[i]->number == number)
+			return true;
+	}
+	return false;
+}
+
+char *replay_refusal(const struct replay *replay, const char *run)
+{
+	const char *command = json_str(replay->request, "command", "");
+
+	if (strcmp(command, "run") != 0 && strcmp(command, "review") != 0)
+		return mem_printf("run %s is of a command '%s' that this baton cannot go on with",
+				  run, command);
+	if (!replay->settings)
+		return mem_printf("run %s was made by a baton that did not record its settings; "
+				  "see its work with "
+				  "'baton show %s', and start anew with 'baton %s'",
+				  run, run, command);
+	if (!replay->finished || replay->resumable)
+		return NULL;
+	return mem_printf("run %s has finished: %s%s%s; see 'baton show %s'. To work on from "
+			  "there: 'baton run --base "
+			  "BRANCH TASK' with the branch that it names",
+			  run, replay->status, *replay->reason ? ", " : "", replay->reason, run);
+}

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""`baton resume`: a run goes on after kill -9 of any process, a stop, or a limit (R6, X12, I10), and what somebody did to
+its worktree meanwhile has a defined outcome. Section O of the traps.
+"""
+import json
+import os
+import shutil
+import signal
+
+from rig import answer, call, check, equal, in_turn, main, report, shell, test, wait_for
+
+# Leaves a commit, then waits until the test lets it go on.
+WAIT = "touch started; while [ ! -e go ]; do read -r -t 0.05 x <>fifo; done"
+WORK = "mkfifo fifo; echo one >one.txt; git add one.txt; git commit -q -m One; " + WAIT
+
+
+def start(world, *options, work=WORK, tail=()):
+    world.repository()
+    world.write(world.repo + "/.gitignore", "fifo\nstarted\ngo\n")
+    world.git("add", "-A")
+    world.git("commit", "-q", "-m", "Ignore")
+    scenario = world.scenario(in_turn(answer(shell(work, timeout_ms=600000)), *tail, answer(report("All done."))))
+    started = world.start("run", "make one", "--model", f"rehearsal:{scenario}", *options)
+    run = world.wait_run(started)
+    world.wait_tool(run, "started")
+    return started, run
+
+
+def kill_all(world, started, run):
+    """The parent is killed, the warden cleans up."""
+    os.kill(run.pid(), signal.SIGKILL)
+    started.wait(30)
+    world.no_strays(8)
+
+
+def let_go(run, worktree=None):
+    with open(os.path.join(worktree or run.worktree(), "go"), "w", encoding="utf-8"):
+        pass
+
+
+def resume(world, run, *options, status=0):
+    done = world.baton("resume", run.id, "--json", *options, status=None)
+    equal(done.status, status, "exit status of resume", done, str(run))
+    return done
+
+
+def finished(world, run, path="one.txt", text="one"):
+    last = run.last("run.finished")
+    equal((last["status"], last["exit_status"]), ("succeeded", 0), "the end", str(run))
+    equal(world.git("show", f"{run.branch()}:{path}"), text, "the work")
+    world.no_strays(5)
+
+
+@test
+def a_killed_parent(world):
+    started, run = start(world, "--max-tokens", "500k")
+    kill_all(world, started, run)
+    listed = json.loads(world.baton("ls", "--json").out)
+    equal([(r["status"], r["resumable"]) for r in listed], [("cut off", True)], "ls")
+    check(f"baton resume {run.id}" in world.baton("ls").out, "ls does not say how to go on")
+    check(f"baton resume {run.id}" in world.baton("resume").out, "resume does not offer it")
+    equal(json.loads(world.baton("resume", "--json").out), [run.id], "the same as JSON")
+    let_go(run)
+    before = len(run.records())
+    done = resume(world, run)
+    first = json.loads(done.out.splitlines()[0])
+    equal(first["type"], "run.resumed", "what is told begins with the resumption")
+    equal(first["max_tokens"], 500000, "the limit of the start holds")
+    finished(world, run)
+    spawned = run.records("agent.spawned")
+    equal([(r["agent"], r["generation"], r["key"]) for r in spawned], [("a1", 1, "lead")] * 2, "one agent")
+    equal(len(run.records("worktree.created")), 1, "worktrees that were made")
+    equal(run.last("worktree.reopened")["how"], "kept", "the worktree")
+    equal(len(run.records("branch.imported")), 1, "imports")
+    check(len(run.records()) > before, "the journal goes on")
+    # Of the call that was under way, and of all others, everything is in the books.
+    usage, settled = run.last("run.finished")["usage"], run.records("call.settled")
+    equal(usage["calls"], len(settled), "calls in the report", usage)
+    again = world.baton("resume", run.id, status=2)
+    check("has finished" in again.err and "baton show" in again.err, "a finished run is refused", again)
+    equal(world.baton("resume").out.count(run.id), 0, "a finished run is not offered")
+
+
+@test
+def a_living_run_is_refused(world):
+    started, run = start(world)
+    done = world.baton("resume", run.id, status=2)
+    check(f"process {run.pid()}" in done.err and f"baton stop {run.id}" in done.err, "the refusal", done)
+    let_go(run)
+    equal(started.wait(40).status, 0, "the run itself")
+    finished(world, run)
+
+
+@test
+def killed_services_and_stops(world):
+    """baton-git dies, then the user stops it, then the agent dies: each time it goes on."""
+    more = answer(shell(WAIT, timeout_ms=600000))
+    started, run = start(world, tail=(more, more))
+    os.kill(run.children()["baton-git"][0], signal.SIGKILL)
+    done = started.wait(40)
+    equal(done.status, 1, "without baton-git it cannot go on", done)
+    check(f"baton resume {run.id}" in done.out, "it is not said how to go on", done)
+    os.unlink(os.path.join(run.worktree(), "started"))
+    second = world.start("resume", run.id)
+    world.wait_tool(run, "started")
+    os.kill(run.records("run.resumed")[-1]["pid"], signal.SIGINT)
+    equal(second.wait(40).status, 130, "stopped")
+    os.unlink(os.path.join(run.worktree(), "started"))
+    third = world.start("resume", run.id)
+    world.wait_tool(run, "started")
+    os.kill(run.agent_pid(), signal.SIGKILL)
+    equal(third.wait(40).status, 1, "the agent was lost")
+    let_go(run)
+    resume(world, run)
+    finished(world, run)
+    equal(len({r["generation"] for r in run.records("agent.spawned")}), 1, "generations")
+
+
+@test
+def the_worktree_is_gone(world):
+    started, run = start(world)
+    kill_all(world, started, run)
+    shutil.rmtree(run.worktree())
+    os.makedirs(run.worktree() + "-x")
+    let = world.scenario(in_turn(answer(report("Not asked for.")), answer(shell("cat one.txt >two.txt; git add two.txt; git commit -q -m Two")),
+                                 answer(report("All done."))))
+    resume(world, run, "--model", f"rehearsal:{let}")
+    finished(world, run, "two.txt")
+    reopened = run.last("worktree.reopened")
+    equal(reopened["how"], "restored", "the worktree")
+    check("was gone" in reopened["notes"][0], "the agent is not told", reopened)
+
+
+@test
+def the_worktree_was_moved(world):
+    started, run = start(world)
+    kill_all(world, started, run)
+    place, elsewhere = run.worktree(), run.worktree() + "-moved"
+    os.rename(place, elsewhere)
+    done = resume(world, run, status=1)
+    said = run.last("agent.ended")["reason"]
+    check(place in said and elsewhere in said and f"mv '{elsewhere}'" in said, "both places are named", said, done)
+    os.rename(elsewhere, place)
+    let_go(run)
+    resume(world, run)
+    finished(world, run)
+
+
+@test
+def files_and_branch_changed_meanwhile(world):
+    started, run = start(world)
+    kill_all(world, started, run)
+    world.write(run.worktree() + "/stranger.txt", "x\n")
+    later = os.stat(run.worktree() + "/stranger.txt").st_ctime + 4
+
+    def old_enough():
+        world.write(run.worktree() + "/stranger.txt", "x\n")
+        return os.stat(run.worktree() + "/stranger.txt").st_ctime > later
+    wait_for(old_enough, "a time that is not the run's own", 10)
+    world.git("branch", "-f", run.branch(), "main~0^{commit}")
+    world.git("update-ref", f"refs/heads/{run.branch()}", world.git("commit-tree", "-m", "Mine", "main^{tree}"))
+    let_go(run)
+    done = resume(world, run, status=1)
+    notes = run.last("worktree.reopened")["notes"]
+    check(any("moved" in n and "somebody else" in n for n in notes), "the branch", notes)
+    check(any("stranger.txt" in n for n in notes), "the file", notes)
+    equal(world.git("log", "-1", "--format=%s", run.branch()), "Mine", "the user's branch is his")
+    check("moved by somebody else" in run.last("run.finished")["reason"], "the reason", done)
+
+
+@test
+def a_damaged_journal(world):
+    started, run = start(world)
+    kill_all(world, started, run)
+    path, worktree = os.path.join(run.dir, "run.jsonl"), run.worktree()
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().split("\n")[:-1]
+    tools = [line for line in lines if '"call.settled"' in line]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join([lines[0][:50]] + lines[1:] + tools[:1] + [lines[-1][:20]]))
+    let_go(run, worktree)
+    done = world.baton("resume", run.id, "--plain", status=0)
+    check("damaged line" in done.err, "nothing is said of damaged lines", done)
+    resumed = json.loads([x for x in open(path, encoding="utf-8") if '"run.resumed"' in x][0])
+    equal((resumed["bad_lines"], resumed["duplicates"]), (2, len(tools[:1])), "bad lines and duplicates")
+    usage = json.load(open(os.path.join(run.dir, "report.json"), encoding="utf-8"))["usage"]
+    check(usage["calls"] <= 4, "a settlement counts twice", usage)
+    equal(world.git("show", f"{run.branch()}:one.txt"), "one", "the work")
+
+
+@test
+def limits_hold_across_parts(world):
+    started, run = start(world, "--time-limit", "2s")
+    equal(started.wait(40).status, 4, "the time limit")
+    done = world.baton("resume", run.id, status=2)
+    check("--time-limit" in done.err and "larger" in done.err, "what to do", done)
+    let_go(run)
+    resume(world, run, "--time-limit", "5m")
+    finished(world, run)
+    check(run.report()["duration_ms"] >= 2000, "the first part counts")
+
+
+@test
+def collecting_is_cut_off(world):
+    """The report is on record and the parent dies: no process is started again, and the work comes home once."""
+    started, run = start(world)
+    let_go(run)
+    equal(started.wait(40).status, 0, "the run")
+    path = os.path.join(run.dir, "run.jsonl")
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().split("\n")[:-1]
+    for last in ("agent.report", "agent.ended", "branch.imported", "agent.done"):
+        at = max(i for i, line in enumerate(lines) if f'"type":"{last}"' in line)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join(lines[:at + 1]) + "\n")
+        before = [r["pid"] for r in run.records("agent.spawned")]
+        resume(world, run)
+        equal([r["pid"] for r in run.records("agent.spawned")], before, f"processes after {last}")
+        finished(world, run)
+        agent = run.report()["agents"][0]
+        equal((agent["status"], agent["seen"]["state"], len(agent["seen"]["commits"])), ("done", "claimed", 1), last)
+        check(agent["seen"]["diff_stat"], "the diff", last)
+
+
+@test
+def a_review(world):
+    world.repository()
+    for name in ("a", "b"):
+        world.write(world.repo + f"/{name}/{name}.c", "".join(f"int {name}{i};\n" for i in range(300)))
+    world.git("add", "-A")
+    world.git("commit", "-q", "-m", "More")
+    slow = {"match": {"turn": 0, "task": "b299"}, "fault": {"delay_ms": 600000}, "answer": answer(report("late"))}
+    quick = {"match": {"turn": 0}, "answer": answer(report("Read.", findings=[]))}
+    scenario = world.scenario([slow, quick])
+    started = world.start("review", "--model", f"rehearsal:{scenario}", "--shard-tokens", "1500", "--agents", "2")
+    run = world.wait_run(started)
+    wait_for(lambda: [r for r in run.records("agent.done")], "one reviewer is done", 30, lambda: str(run))
+    kill_all(world, started, run)
+    already = {r["agent"] for r in run.records("agent.done")}
+    world.git("commit", "-q", "--allow-empty", "-m", "HEAD has moved")
+    world.baton("resume", run.id, "--json", "--model", f"rehearsal:{world.scenario([quick])}", status=0)
+    spawned = [(r["agent"], r["key"]) for r in run.records("agent.spawned")]
+    for agent in already:
+        equal(len([s for s in spawned if s[0] == agent]), 1, f"processes of {agent}", spawned)
+    equal(len(run.records("review.sharded")), 1, "the shards are those of before")
+    equal(run.last("run.finished")["status"], "succeeded", "the end", str(run))
+    world.no_strays(5)
+
+
+main()
