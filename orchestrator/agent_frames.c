@@ -107,9 +107,10 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 	AUTO_JSON struct json_object *body = NULL;
 	const char *name = json_str(frame->header, "name", "");
 	static const char *const known[] = {
-		"round", "tool",	"state",	  "text",	    "warning",
-		"retry", "job",		"compact",	  "budget",	    "reminder",
-		"alarm", "cache_break", "compact_return", "compact_review", "instructions"};
+		"round",	  "tool",	    "state",	    "text",
+		"warning",	  "retry",	    "job",	    "compact",
+		"budget",	  "reminder",	    "alarm",	    "cache_break",
+		"compact_return", "compact_review", "compact_wish", "instructions"};
 	char type[32];
 
 	if (body_object(frame, &body, err) < 0)

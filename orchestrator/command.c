@@ -70,7 +70,7 @@ static const struct command commands[] = {
 	 .args = "RUN/AGENT [FOCUS]",
 	 .summary = "shorten a working agent's context now, or undo that",
 	 .more = "FOCUS says what the summary must keep in full. The agent follows before its next "
-		 "request.",
+		 "request, which is waited for, at most 10 minutes.",
 	 .scope = SCOPE_COMPACT,
 	 .max_args = 2,
 	 .run = cmd_compact},

@@ -121,6 +121,8 @@
 	OPTION(REJECT, "reject", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "", "do not use it")      \
 	OPTION(EDIT, "edit", PATH, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "FILE",                       \
 	       "use the text of FILE in its place")                                                \
+	OPTION(NO_WAIT, "no-wait", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                     \
+	       "only tell the agent, do not wait for what comes of it")                            \
 	OPTION(SHOW, "show", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                           \
 	       "what the last compaction replaced, and by what, as a diff")                        \
 	OPTION(CHECK, "check", FLAG, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "",                        \
