@@ -82,15 +82,6 @@ bool compact_is_word(struct json_object *wish)
 	       json_str(wish, "summary", NULL) != NULL;
 }
 
-static void refuse(struct agent *a)
-{
-	static const char why[] = "a compaction waits for --accept, --reject or --edit first";
-	int64_t used = ledger_used(&a->ledger);
-
-	event_warning(a->channel, "not followed: %s", why);
-	event_compact_wish(a->channel, why, used, used);
-}
-
 int compact_review(struct compact_job *job, struct err *err)
 {
 	struct agent *a = job->a;
@@ -105,12 +96,11 @@ int compact_review(struct compact_job *job, struct err *err)
 	while (clock_mono_ms() < deadline && !waiter_report_wanted(a->waiter, NULL)) {
 		AUTO_JSON struct json_object *wish = waiter_take_compact(a->waiter);
 
-		if (wish && compact_is_word(wish)) {
-			event_compact_wish(a->channel, NULL, job->before, job->before);
+		if (wish && compact_is_word(wish))
 			return take_word(job, wish);
-		}
 		if (wish)
-			refuse(a);
+			event_warning(a->channel, "not followed: a compaction waits for --accept, "
+						  "--reject or --edit first");
 		if (a->transport.wait(a->transport.arg, deadline, err) < 0)
 			return -1;
 	}

@@ -128,20 +128,6 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 	send_event(ch, "compact", &body);
 }
 
-void event_compact_wish(struct channel *ch, const char *why, int64_t before, int64_t after)
-{
-	AUTO_BUF struct buf body = BUF_INIT;
-
-	buf_addc(&body, '{');
-	add_flag(&body, "followed", !why);
-	if (why)
-		add_cstr(&body, "why", why);
-	add_i64(&body, "before", before);
-	add_i64(&body, "after", after);
-	buf_addc(&body, '}');
-	send_event(ch, "compact_wish", &body);
-}
-
 void event_review(struct channel *ch, const char *path, int64_t ms)
 {
 	AUTO_BUF struct buf body = BUF_INIT;

@@ -62,9 +62,6 @@ struct event_budget_facts { /* W5 */
 void event_budget(struct channel *ch, const struct event_budget_facts *facts);
 void event_reminder(struct channel *ch, int64_t used, int64_t threshold,
 		    int64_t effective); /* H22 */
-/* What came of a person's wish (docs/control.md). why: NULL: it was followed; then before and after are tokens in
- * use, else why it was not. */
-void event_compact_wish(struct channel *ch, const char *why, int64_t before, int64_t after);
 /* Something that somebody has to look at (H15). kind: "breaker". */
 void event_alarm(struct channel *ch, const char *kind, const char *message);
 

@@ -186,50 +186,35 @@ static int compact_if_wanted(struct agent *a, struct err *err)
 
 /* ---- a person's wish ---- */
 
-/* why: NULL: it was followed. A warning for who watches the run, an event for who asked. */
-static void answer_wish(struct agent *a, const char *verb, const char *why, int64_t before)
+static int take_wish(struct agent *a, struct err *err)
 {
-	if (why)
-		event_warning(a->channel, "not %s: %s", verb, why);
-	event_compact_wish(a->channel, why, before, ledger_used(&a->ledger));
-}
-
-static int compact_by_wish(struct agent *a, struct json_object *wish, struct err *err)
-{
+	AUTO_JSON struct json_object *wish = waiter_take_compact(a->waiter);
 	struct compact_request request = {.trigger = COMPACT_MANUAL};
-	const char *mode = json_str(wish, "mode", "");
-	int64_t before = ledger_used(&a->ledger);
 	struct err why = ERR_INIT;
+	const char *mode;
 	int rc;
 
+	if (!wish)
+		return 0;
+	if (json_flag(wish, "undo", false)) {
+		if (compact_undo(a, &why) > 0)
+			event_warning(a->channel, "not undone: %s", why.message);
+		return 0;
+	}
+	if (compact_is_word(wish)) {
+		event_warning(a->channel, "no compaction waits for a word any more");
+		return 0;
+	}
+	mode = json_str(wish, "mode", "");
 	request.focus = json_str(wish, "focus", NULL);
 	request.pivot = json_i64(wish, "round", 0);
 	request.mode = !strcmp(mode, "from")	? COMPACT_FROM
 		       : !strcmp(mode, "up_to") ? COMPACT_UP_TO
 						: COMPACT_BY_RULE;
 	rc = compact_now(a, &request, &why, err);
-	if (rc >= 0)
-		answer_wish(a, "compacted", rc ? why.message : NULL, before);
+	if (rc > 0)
+		event_warning(a->channel, "not compacted: %s", why.message);
 	return rc < 0 ? -1 : 0;
-}
-
-static int take_wish(struct agent *a, struct err *err)
-{
-	AUTO_JSON struct json_object *wish = waiter_take_compact(a->waiter);
-	int64_t before = ledger_used(&a->ledger);
-	struct err why = ERR_INIT;
-
-	if (!wish)
-		return 0;
-	if (!a->settings->knobs.compact_any)
-		answer_wish(a, "followed", "compaction is switched off for this agent", before);
-	else if (json_flag(wish, "undo", false))
-		answer_wish(a, "undone", compact_undo(a, &why) > 0 ? why.message : NULL, before);
-	else if (compact_is_word(wish))
-		answer_wish(a, "followed", "no compaction waits for a word any more", before);
-	else
-		return compact_by_wish(a, wish, err);
-	return 0;
 }
 
 /* An alarm, once (H15). */
@@ -247,11 +232,11 @@ static int make(struct agent *a, struct err *err)
 {
 	const struct context_knobs *k = &a->settings->knobs;
 
-	if (a->forced || waiter_report_wanted(a->waiter, NULL))
+	if (a->forced || !k->compact_any || waiter_report_wanted(a->waiter, NULL))
 		return 0;
 	if (a->conversation.round && take_wish(a, err) < 0)
 		return -1;
-	if (!k->compact_any || !k->compact_auto)
+	if (!k->compact_auto)
 		return 0;
 	view_sync(&a->view, &a->conversation);
 	session_notes_tick(a, room_threshold(a));

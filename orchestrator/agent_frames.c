@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "handoff/report.h"
+#include "orchestrator/agent_reset.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
@@ -107,10 +108,9 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 	AUTO_JSON struct json_object *body = NULL;
 	const char *name = json_str(frame->header, "name", "");
 	static const char *const known[] = {
-		"round",	  "tool",	    "state",	    "text",
-		"warning",	  "retry",	    "job",	    "compact",
-		"budget",	  "reminder",	    "alarm",	    "cache_break",
-		"compact_return", "compact_review", "compact_wish", "instructions"};
+		"round", "tool",	"state",	  "text",	    "warning",
+		"retry", "job",		"compact",	  "budget",	    "reminder",
+		"alarm", "cache_break", "compact_return", "compact_review", "instructions"};
 	char type[32];
 
 	if (body_object(frame, &body, err) < 0)
@@ -136,7 +136,7 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 static int on_result(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
-	static const char *const known[] = {"done", "failed", "stopped", "limit", "lost"};
+	static const char *const known[] = {"done", "failed", "stopped", "limit", "lost", "reset"};
 	const char *status = json_str(frame->header, "status", "");
 
 	if (body_object(frame, &body, err) < 0)
@@ -146,7 +146,10 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 		i++;
 	if (i == ARRAY_SIZE(known))
 		return err_set(err, ERR_INVALID, "unknown result status '%s'", status);
-	if (!agent->status)
+	bool reset = strcmp(status, "reset") == 0;
+	if (reset && !agent->succeed && !agent->run->stopping)
+		return err_set(err, ERR_INVALID, "it ended with a reset that was not accepted");
+	if (!agent->status && !reset)
 		agent->status = mem_strdup(status);
 	const char *reason = json_str(frame->header, "reason", NULL);
 	if (reason && (!agent->reason || !agent->stop_step)) {
@@ -233,6 +236,7 @@ int agent_on_frame(struct child *child, const struct frame *frame, struct err *e
 	case FRAME_EVENT: return on_event(agent, frame, err);
 	case FRAME_REPORT: return on_report(agent, frame, err);
 	case FRAME_RESULT: return on_result(agent, frame, err);
+	case FRAME_RESET: return agent_on_reset(agent, frame, err);
 	case FRAME_CHECKPOINT: return on_checkpoint(agent, frame, err);
 	case FRAME_HOOK: return hooks_on_frame(agent, frame, err);
 	default: return calls_from_agent(agent, frame, err);

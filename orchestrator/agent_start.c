@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/agent_reset.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
@@ -177,6 +178,7 @@ static struct json_object *document_role(const struct agent_record *agent)
 	json_set_bool(doc, "write", role->write && !agent->view);
 	json_set_str(doc, "network", agent_network(agent));
 	json_set_str(doc, "effort", effort);
+	json_set_str(doc, "reset", agent_reset_policy(agent));
 	json_set_i64(doc, "max_rounds", agent->max_rounds);
 	json_set_i64(doc, "max_output", settings_i64(s, OPT_MAX_OUTPUT));
 	json_set(doc, "output_schema", json_object_get(agent->output_schema));
@@ -359,7 +361,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_bool(doc, "resume", agent->resume);
 	AUTO_FREE char *note = resume_note(agent);
 	json_set_str(doc, "resume_note", note);
-	json_set(doc, "handoff", NULL);
+	json_set(doc, "handoff", agent_handoff_document(agent));
 	json_set(doc, "role", document_role(agent));
 	json_set_str(doc, "task", agent->task);
 	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");

@@ -72,6 +72,14 @@ bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n)
 	return true;
 }
 
+bool agent_ask_reset(struct agent_record *agent, const char *why)
+{
+	if (agent->state != AGENT_WORKING || !agent->child || !agent->child->channel)
+		return false;
+	agent_control(agent, "reset", why);
+	return true;
+}
+
 void agent_stop(struct agent_record *agent, const char *reason)
 {
 	if (agent->state == AGENT_QUEUED) {

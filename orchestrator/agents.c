@@ -127,7 +127,7 @@ static void agent_set_lost(struct agent_record *agent, int wait_status, const ch
 {
 	char text[64];
 
-	if (agent->status)
+	if (agent->status || agent->succeed)
 		return;
 	agent->status = mem_strdup(agent->stop_step ? "stopped" : "lost");
 	child_describe_exit(wait_status, text, sizeof(text));
@@ -167,10 +167,10 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	agent->child = NULL;
 	if (agent->ev_deadline)
 		event_del(agent->ev_deadline);
-	agent_set_lost(agent, wait_status, failure);
-	sweep_after(agent, wait_status);
 	if (run->stopping)
 		agent->succeed = false; /* `baton resume` starts the successor */
+	agent_set_lost(agent, wait_status, failure);
+	sweep_after(agent, wait_status);
 	if (!agent->succeed)
 		agent_journal_ended(agent); /* else agent.reset stands for it */
 	agent->state = AGENT_COLLECTING;
@@ -341,10 +341,11 @@ void agents_pump(struct run *run)
 
 static void agent_release(struct agent_record *agent)
 {
-	char *strings[] = {agent->key,	  agent->task,	    agent->brief,	  agent->view,
-			   agent->base,	  agent->worktree,  agent->git_dir,	  agent->branch,
-			   agent->dir,	  agent->gen_dir,   agent->ready_message, agent->status,
-			   agent->reason, agent->diff_stat, agent->merged_tip,	  agent->kept};
+	char *strings[] = {agent->key,	   agent->task,	     agent->brief,	   agent->view,
+			   agent->base,	   agent->worktree,  agent->git_dir,	   agent->branch,
+			   agent->dir,	   agent->gen_dir,   agent->ready_message, agent->status,
+			   agent->reason,  agent->diff_stat, agent->merged_tip,	   agent->kept,
+			   agent->no_reset};
 	struct json_object *trees[] = {agent->output_schema, agent->report,  agent->seen,
 				       agent->result,	     agent->changes, agent->notes};
 

@@ -124,7 +124,8 @@ struct agent_record {
 	char *kept;	     /* why the worktree is kept, or NULL */
 
 	struct agent_resets resets;
-	bool succeed; /* this generation ended with an accepted handoff: another one follows */
+	char *no_reset; /* why no further one may follow; NULL */
+	bool succeed;	/* this generation ended with an accepted handoff: another one follows */
 
 	int64_t rounds, tool_calls, failed_calls;
 	int64_t rounds_before;	  /* of earlier generations */
@@ -161,6 +162,8 @@ void agent_next(struct agent_record *agent);
 void agent_journal_ended(const struct agent_record *agent);
 /* A person's wish on its window (docs/control.md). False: it does not work now. */
 bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n);
+/* A person's wish for a Context Reset. False: it does not work now. */
+bool agent_ask_reset(struct agent_record *agent, const char *why);
 /* control stop, later TERM, later KILL; frees nothing by itself. */
 void agent_stop(struct agent_record *agent, const char *reason);
 /* Ends an agent that cannot work (no worktree, setup failed): status failed with this reason. */

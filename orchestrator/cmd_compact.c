@@ -2,11 +2,10 @@
  * cmd_compact.c - `baton compact RUN/AGENT [FOCUS]`: a person's word on an agent's window (H6, H8, X4).
  *
  * The wish goes to the run's parent (control.h) and from there to the agent, which follows it before its next
- * request; what came of it is an event of the run, which is waited for. --show needs no living run: it compares
- * the files that the agent left of its compactions.
+ * request; what came of it is an event of the run. --show needs no living run: it compares the files that
+ * the agent left of its compactions.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,13 +13,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/command.h"
-#include "orchestrator/compact_wait.h"
 #include "orchestrator/compactions.h"
 #include "orchestrator/control.h"
 #include "orchestrator/runs.h"
 
 #define SUMMARY_MAX (512 << 10)
-#define WAIT_MS	    600000 /* as long as a command of an agent may take by default */
 
 /* More than one of these at once means nothing. */
 static int check_options(const struct settings *s, struct err *err)
@@ -81,79 +78,30 @@ static struct json_object *make_wish(const struct settings *s, struct err *err)
 	return wish;
 }
 
-static int tell(const struct settings *s, const struct past_run *run,
-		const struct past_agent *agent, struct json_object **ret, struct err *err)
+static int ask(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
+	       struct err *err)
 {
 	AUTO_JSON struct json_object *request = json_object_new_object();
-	struct json_object *wish = make_wish(s, err);
+	AUTO_JSON struct json_object *got = NULL;
+	struct json_object *wish;
 
+	if (!run->alive)
+		return err_set(err, ERR_USAGE, "run %s is not running (%s)", run->id, run->status);
+	wish = make_wish(s, err);
 	if (!wish)
 		return -1;
 	json_set_str(request, "op", "compact");
 	json_set_str(request, "agent", agent->name);
 	json_set(request, "wish", wish);
-	return control_ask(run->dir, request, ret, err);
-}
-
-static void say_outcome(const struct settings *s, const char *who, struct json_object *end)
-{
-	int64_t before = json_i64(end, "before", 0), after = json_i64(end, "after", 0);
-	const char *summary = json_str(end, "summary", NULL);
-
-	if (summary)
-		command_say("%s: the summary waits for a look: %s\n(baton compact %s --accept, "
-			    "--reject or --edit FILE)\n",
-			    who, summary, who);
-	else if (settings_flag(s, OPT_ACCEPT) || settings_flag(s, OPT_REJECT) ||
-		 settings_str(s, OPT_EDIT))
-		command_say("%s took the word\n", who);
-	else
-		command_say("%s: %s; %" PRId64 " tokens were in use, %" PRId64 " are now\n", who,
-			    settings_flag(s, OPT_UNDO) ? "undone" : "compacted", before, after);
-}
-
-/* The agent has been told. 0: it has followed, or a person has to look first. */
-static int wait_for_it(const struct settings *s, struct compact_wait *wait, const char *who,
-		       struct json_object *got, struct err *err)
-{
-	struct json_object *end;
-
-	if (compact_wait_for(wait, WAIT_MS, &end, err) < 0)
-		return err_prefix(err, "%s", who);
-	if (json_has(end, "followed") && !json_flag(end, "followed", false))
-		return err_set(err, ERR_DENIED, "%s: %s", who,
-			       json_str(end, "why", "not followed"));
-	if (settings_flag(s, OPT_JSON)) {
-		json_set(got, "outcome", json_object_get(end));
-		command_print_json(got);
-	} else {
-		say_outcome(s, who, end);
-	}
-	return 0;
-}
-
-static int ask(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
-	       struct err *err)
-{
-	AUTO_FREE char *who = mem_printf("%s/%s", run->id, agent->name);
-	AUTO_JSON struct json_object *got = NULL;
-	struct compact_wait wait;
-	int rc;
-
-	if (!run->alive)
-		return err_set(err, ERR_USAGE, "run %s is not running (%s)", run->id, run->status);
-	if (compact_wait_begin(&wait, run->dir, agent->name, err) < 0)
+	if (control_ask(run->dir, request, &got, err) < 0)
 		return -1;
-	rc = tell(s, run, agent, &got, err);
-	if (rc == 0 && !settings_flag(s, OPT_NO_WAIT))
-		rc = wait_for_it(s, &wait, who, got, err);
-	else if (rc == 0 && settings_flag(s, OPT_JSON))
+	if (settings_flag(s, OPT_JSON))
 		command_print_json(got);
-	else if (rc == 0)
-		command_say("%s was told; it follows before its next request (baton context %s)\n",
-			    who, who);
-	compact_wait_end(&wait);
-	return rc;
+	else
+		command_say("%s/%s was told; it follows before its next request (baton context "
+			    "%s/%s)\n",
+			    run->id, agent->name, run->id, agent->name);
+	return 0;
 }
 
 int cmd_compact(struct settings *s)

@@ -14,19 +14,29 @@
 #include "orchestrator/outcome.h"
 #include "orchestrator/replay.h"
 #include "orchestrator/run.h"
+#include "orchestrator/run_handoff.h"
 
 #define TASK_MAX (4 << 20)
 /* baton-git allows a branch's name 200 bytes; the run's and the agent's follow. */
 #define PREFIX_MAX 160
 
-/* The task from the argument, from stdin (`-`) or from --file. Caller frees. */
-static int read_task(struct settings *s, char **ret, struct err *err)
+struct run_work {		 /* the driver's */
+	struct handoff *handoff; /* --handoff; NULL */
+	char *told;		 /* what of it is not here; NULL */
+};
+
+/* The task from the argument, from stdin (`-`), from --file, or the goal of --handoff. Caller frees. */
+static int read_task(struct settings *s, const struct handoff *handoff, char **ret, struct err *err)
 {
 	const char *file = settings_str(s, OPT_FILE);
 	struct buf text = BUF_INIT_MAX(TASK_MAX);
 
 	if (file && settings_n_args(s) == 1)
 		return err_set(err, ERR_USAGE, "give TASK or --file, not both");
+	if (!file && settings_n_args(s) == 0 && handoff) {
+		*ret = run_handoff_task(handoff);
+		return *ret ? 0 : err_set(err, ERR_USAGE, "the handoff names no goal: give a TASK");
+	}
 	if (!file && settings_n_args(s) == 0)
 		return err_set(err, ERR_USAGE,
 			       "run needs a TASK: baton run 'fix the failing test'");
@@ -83,7 +93,37 @@ static void queue_agent(struct run *run, const char *base)
 		run_fail(run, &err);
 		return;
 	}
+	const struct run_work *work = run->driver_arg;
+	if (work->told)
+		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
+			    work->told);
 	agents_pump(run);
+}
+
+static void on_placed(struct run *run, const char *base, const char *told,
+		      const struct err *failure)
+{
+	struct run_work *work = run->driver_arg;
+
+	if (told) {
+		AUTO_FREE char *before = take_ptr(work->told);
+		work->told = before ? mem_printf("%s; %s", before, told) : mem_strdup(told);
+	}
+	if (failure)
+		run_fail(run, failure);
+	else if (!run->stopping)
+		queue_agent(run, base);
+}
+
+/* The base is known. */
+static void go_from(struct run *run, const char *base)
+{
+	struct run_work *work = run->driver_arg;
+
+	if (work->handoff)
+		run_handoff_place(run, work->handoff, base, on_placed);
+	else
+		queue_agent(run, base);
 }
 
 static void on_base(struct json_object *answer, const struct err *failure, void *arg)
@@ -93,7 +133,25 @@ static void on_base(struct json_object *answer, const struct err *failure, void 
 	if (failure)
 		run_fail(run, failure);
 	else if (!run->stopping)
-		queue_agent(run, json_str(answer, "commit", NULL));
+		go_from(run, json_str(answer, "commit", NULL));
+}
+
+/* The commit at which the document's work stood may never have come to this clone. */
+static void on_handoff_head(struct json_object *answer, const struct err *failure, void *arg)
+{
+	struct run *run = arg;
+	struct run_work *work = run->driver_arg;
+
+	if (run->stopping)
+		return;
+	if (failure) {
+		work->told = mem_printf("the handoff's commit %.12s is not in this repository: the "
+					"work begins from HEAD",
+					work->handoff->head);
+		go_from(run, json_str(run->repository, "head", NULL));
+	} else {
+		go_from(run, json_str(answer, "commit", NULL));
+	}
 }
 
 /* The base is HEAD as discover saw it, a commit that was asked for, or one made of uncommitted
@@ -102,6 +160,7 @@ static void choose_base(struct run *run)
 {
 	AUTO_JSON struct json_object *request = json_object_new_object();
 	const char *rev = settings_str(run->settings, OPT_BASE);
+	const struct run_work *work = run->driver_arg;
 
 	if (settings_flag(run->settings, OPT_DIRTY)) {
 		json_set_str(request, "message", "uncommitted work, as baton found it");
@@ -110,8 +169,11 @@ static void choose_base(struct run *run)
 	} else if (rev) {
 		json_set_str(request, "rev", rev);
 		git_client_call(run->git_client, "resolve", request, on_base, run);
+	} else if (work->handoff && work->handoff->head) {
+		json_set_str(request, "rev", work->handoff->head);
+		git_client_call(run->git_client, "resolve", request, on_handoff_head, run);
 	} else {
-		queue_agent(run, json_str(run->repository, "head", NULL));
+		go_from(run, json_str(run->repository, "head", NULL));
 	}
 }
 
@@ -178,22 +240,35 @@ static const struct run_driver run_driver = {
 	.agent_done = run_agent_done,
 };
 
+static void work_release(struct run_work *work)
+{
+	handoff_free(work->handoff);
+	free(work->told);
+}
+
 int cmd_run(struct settings *s)
 {
+	__attribute__((cleanup(work_release))) struct run_work work = {.handoff = NULL};
 	AUTO_FREE char *task = NULL;
 	struct err err = ERR_INIT;
 
-	if (check_options(s, &err) < 0 || read_task(s, &task, &err) < 0)
+	if (check_options(s, &err) < 0 || run_handoff_read(s, &work.handoff, &err) < 0 ||
+	    read_task(s, work.handoff, &task, &err) < 0)
 		return command_fail(&err);
-	struct run *run = run_new(s, &run_driver, NULL);
+	struct run *run = run_new(s, &run_driver, &work);
 	run->task = task;
 	return run_launch(run);
 }
 
 int cmd_run_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd)
 {
-	struct run *run = run_new(s, &run_driver, NULL);
+	__attribute__((cleanup(work_release))) struct run_work work = {.handoff = NULL};
+	struct err err = ERR_INIT;
 
+	/* With a base on record the document is where its agent finds it. */
+	if (!replay->base && run_handoff_read(s, &work.handoff, &err) < 0)
+		return command_fail(&err);
+	struct run *run = run_new(s, &run_driver, &work);
 	run_take_up(run, id, replay, lock_fd);
 	return run_launch(run);
 }

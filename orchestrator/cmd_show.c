@@ -35,6 +35,8 @@ static void print_agent(const struct past_run *run, const struct past_agent *age
 		command_say("  branch: %s%s%.12s\n", agent->branch, agent->commit ? " at " : "",
 			    agent->commit ? agent->commit : "");
 	print_worktree(agent);
+	if (agent->generation > 1)
+		command_say("  generations: %lld\n", (long long)agent->generation);
 	command_say("  transcript: %s/agents/%s/%lld/transcript.jsonl\n", run->dir, agent->name,
 		    (long long)agent->generation);
 }

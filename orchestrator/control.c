@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "orchestrator/agent_reset.h"
 #include "orchestrator/run.h"
 
 #define NAME	    "control"
@@ -71,11 +72,31 @@ static int do_compact(struct run *run, struct json_object *request, struct err *
 	return 0;
 }
 
+/* {"op":"reset","agent":"a1","why":"..."}: the agent writes its handoff before its next request. */
+static int do_reset(struct run *run, struct json_object *request, struct err *err)
+{
+	const char *name = json_str(request, "agent", "");
+	const char *why = json_str(request, "why", "somebody asked for it");
+	struct agent_record *agent = find_agent(run, name);
+
+	if (!agent)
+		return err_set(err, ERR_NOT_FOUND, "run %s has no agent '%.40s'", run->id, name);
+	if (strcmp(agent_reset_policy(agent), "never") == 0)
+		return err_set(err, ERR_DENIED,
+			       "resets are switched off for agent %s (--reset never, or its role)",
+			       name);
+	if (!agent_ask_reset(agent, why))
+		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
+	journal_add(run->journal, false, "agent.reset_asked", "agent:s why:s", agent->name, why);
+	return 0;
+}
+
 static const struct {
 	const char *op;
 	int (*run)(struct run *run, struct json_object *request, struct err *err);
 } requests[] = {
 	{"compact", do_compact},
+	{"reset", do_reset},
 };
 
 static int dispatch(struct run *run, const char *line, size_t n, struct err *err)

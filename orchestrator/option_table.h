@@ -54,6 +54,14 @@
 	       "stop after TIME (90s, 10m, 2h)")                                                   \
 	OPTION(MAX_ROUNDS, "max-rounds", COUNT, SCOPE_WORK, CFG_ANY, 1, 0, "100", "N",             \
 	       "rounds of one agent")                                                              \
+	OPTION(RESET, "reset", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "auto|never|per_stage", "WHEN",  \
+	       "go on in an empty window from a handoff document when compaction cannot help")     \
+	OPTION(MAX_RESETS, "max-resets", COUNT, SCOPE_WORK, CFG_ANY, 0, 1000, "20", "N",           \
+	       "such resets of one agent; 0: none")                                                \
+	OPTION(WHY, "why", STRING, SCOPE_RESET, CFG_CLI, 0, 0, "", "TEXT",                         \
+	       "the reason, for the records")                                                      \
+	OPTION(HANDOFF, "handoff", PATH, SCOPE_RUN, CFG_CLI, 0, 0, "", "FILE",                     \
+	       "begin from this handoff document (JSON or Markdown)")                              \
 	OPTION(MAX_OUTPUT, "max-output", COUNT, SCOPE_WORK, CFG_ANY, 256, 0, "16000", "TOKENS",    \
 	       "wanted room for one answer")                                                       \
 	OPTION(UNCONFINED, "unconfined", FLAG, SCOPE_WORK, CFG_TRUSTED, 0, 0, "", "",              \
@@ -121,8 +129,6 @@
 	OPTION(REJECT, "reject", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "", "do not use it")      \
 	OPTION(EDIT, "edit", PATH, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "FILE",                       \
 	       "use the text of FILE in its place")                                                \
-	OPTION(NO_WAIT, "no-wait", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                     \
-	       "only tell the agent, do not wait for what comes of it")                            \
 	OPTION(SHOW, "show", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                           \
 	       "what the last compaction replaced, and by what, as a diff")                        \
 	OPTION(CHECK, "check", FLAG, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "",                        \

@@ -101,6 +101,25 @@ static struct json_object *seen_json(const struct agent_record *agent)
 	return doc;
 }
 
+static struct json_object *resets_json(const struct agent_record *agent)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < agent->resets.n; i++) {
+		const struct agent_reset *r = &agent->resets.list[i];
+		struct json_object *doc = json_object_new_object();
+		json_set_i64(doc, "generation", r->generation);
+		json_set_str(doc, "reason", r->reason);
+		json_set_str(doc, "why", r->why);
+		json_set_bool(doc, "progress", r->progress);
+		json_set_bool(doc, "facts_only", r->facts_only);
+		json_set_str(doc, "first_action", r->first_action);
+		json_set_str(doc, "handoff", r->handoff);
+		json_object_array_add(list, doc);
+	}
+	return list;
+}
+
 static struct json_object *agent_json(struct agent_record *agent)
 {
 	struct json_object *doc = json_object_new_object();
@@ -112,6 +131,9 @@ static struct json_object *agent_json(struct agent_record *agent)
 	json_set_str(doc, "status", agent->status);
 	json_set_str(doc, "reason", agent->reason);
 	json_set_i64(doc, "rounds", agent->rounds);
+	json_set_i64(doc, "generations", agent->generation);
+	json_set(doc, "resets", resets_json(agent));
+	json_set_str(doc, "no_reset", agent->no_reset);
 	json_set_str(doc, "branch", agent->branch);
 	json_set_str(doc, "commit", agent->merged_tip);
 	json_set_str(doc, "worktree", agent->kept ? agent->worktree : NULL);
@@ -227,6 +249,29 @@ static void add_seen(struct buf *out, const struct agent_record *agent)
 	}
 }
 
+/* R5: what was tried, when a chain of generations came to nothing, and else that there was one. */
+static void add_resets(struct buf *out, const struct agent_record *agent)
+{
+	for (size_t i = 0; i < agent->resets.n; i++) {
+		const struct agent_reset *r = &agent->resets.list[i];
+		buf_addf(out, "- generation %lld ended with a handoff (", (long long)r->generation);
+		markdown_word(out, r->reason ? r->reason : "?");
+		buf_addf(out, "%s%s): ", r->progress ? "" : ", without progress",
+			 r->facts_only ? ", facts alone" : "");
+		markdown_word(out, r->why ? r->why : "");
+		if (r->first_action) {
+			buf_adds(out, "; to go on with: ");
+			markdown_word(out, r->first_action);
+		}
+		buf_addc(out, '\n');
+	}
+	if (agent->no_reset) {
+		buf_adds(out, "- no further reset: ");
+		markdown_word(out, agent->no_reset);
+		buf_addc(out, '\n');
+	}
+}
+
 /* "done" means that it reported; what it reported may be that the task is not. The three words are
  * the report's own (handoff/report.c), so nothing else gets here. */
 static const char *shown_status(const struct agent_record *agent)
@@ -256,6 +301,7 @@ static void add_agent(struct buf *out, const struct agent_record *agent)
 		buf_addc(out, '\n');
 	}
 	add_claims(out, agent->report);
+	add_resets(out, agent);
 	add_seen(out, agent);
 	buf_addc(out, '\n');
 }

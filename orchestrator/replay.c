@@ -280,6 +280,8 @@ static void on_reset(struct fold *f, struct json_object *r)
 	reset->handoff = mem_strdup(json_str(r, "handoff", NULL));
 	reset->checkpoint = mem_strdup(json_str(r, "checkpoint", NULL));
 	reset->first_action = mem_strdup(json_str(r, "first_action", NULL));
+	reset->head = mem_strdup(json_str(r, "head", NULL));
+	reset->tree = mem_strdup(json_str(r, "tree", NULL));
 	reset->facts_only = json_flag(r, "facts_only", false);
 	reset->progress = json_flag(r, "progress", false);
 	reset->chain = json_i64(r, "chain", 1);

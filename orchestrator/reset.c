@@ -27,14 +27,17 @@ void resets_copy(struct agent_resets *to, const struct agent_resets *from)
 		copy->handoff = mem_strdup(copy->handoff);
 		copy->checkpoint = mem_strdup(copy->checkpoint);
 		copy->first_action = mem_strdup(copy->first_action);
+		copy->head = mem_strdup(copy->head);
+		copy->tree = mem_strdup(copy->tree);
 	}
 }
 
 void resets_release(struct agent_resets *resets)
 {
 	for (size_t i = 0; i < resets->n; i++) {
-		char *own[] = {resets->list[i].reason, resets->list[i].why, resets->list[i].handoff,
-			       resets->list[i].checkpoint, resets->list[i].first_action};
+		struct agent_reset *r = &resets->list[i];
+		char *own[] = {r->reason,	r->why,	 r->handoff, r->checkpoint,
+			       r->first_action, r->head, r->tree};
 		for (size_t k = 0; k < ARRAY_SIZE(own); k++)
 			free(own[k]);
 	}

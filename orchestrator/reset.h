@@ -12,6 +12,7 @@
 struct agent_reset {
 	int64_t generation; /* that ended */
 	char *reason, *why, *handoff, *checkpoint, *first_action;
+	char *head, *tree; /* commit of the branch then, and its tree */
 	bool facts_only, progress;
 	int64_t chain; /* resets in a row without progress, this one included */
 };

@@ -25,6 +25,7 @@ struct role {
 	char *model;	     /* "provider/name" or NULL: the run's */
 	char *compact_model; /* the same of `context:`; "inherit": the agent's own; NULL: no word */
 	char *effort;	     /* or NULL */
+	char *reset;	     /* R1: "auto", "never", "per_stage" of `context:`; NULL: no word */
 	bool write;
 	char *network;			   /* "none", "loopback", "open" */
 	int64_t max_rounds;		   /* 0: the run's */

@@ -173,7 +173,7 @@ struct json_object *past_run_adopted(const struct past_run *run)
 }
 
 /* The lock is the truth; pids only inform. */
-bool runs_is_alive(const char *dir)
+static bool is_alive(const char *dir)
 {
 	AUTO_FREE char *path = file_join(dir, "lock");
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -205,7 +205,7 @@ static void run_read(struct past_run *run, const char *runs_dir, const char *id)
 	}
 	jsonl_read(journal, 0, LINE_MAX_BYTES, fold, run, &stats, NULL);
 	run->bad_lines = stats.bad_lines;
-	run->alive = runs_is_alive(run->dir);
+	run->alive = is_alive(run->dir);
 	for (size_t i = 0; !run->alive && i < run->n_agents; i++)
 		run->agents[i].adopted = find_adopted(run, &run->agents[i]);
 	if (!run->status) {

@@ -47,8 +47,6 @@ int runs_find(const struct settings *s, const char *name, bool want_agent, struc
 /* Index of the run that `name` (up to a slash) means among these, or -1 with err. */
 long runs_pick(const struct past_run *runs, size_t n, const char *name, struct err *err);
 void run_release(struct past_run *run);
-/* Is the lock of the run in this folder held? */
-bool runs_is_alive(const char *dir);
 /* Reads it again. A run that was seen ended never works again, so what is read now is the last word; the
  * first look may have read the journal a moment before the run's last records. */
 void run_reread(struct past_run *run);

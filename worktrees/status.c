@@ -149,6 +149,39 @@ static void mark_late(const struct view *view, int64_t since_ms, struct json_obj
 	}
 }
 
+/* For who wants to know whether anything new came of it: the trees of these commits, and which baton made. */
+static int add_trees(const struct view *view, const char *head, struct json_object *answer,
+		     struct err *err)
+{
+	struct git_cmd cmd = scratch_cmd(&view->scratch, GIT_PLAIN);
+	struct json_object *list = json_object_new_array();
+	AUTO_FREE char *range = mem_printf("%s..%s", view->work.base, head);
+	AUTO_BUF struct buf out = BUF_INIT;
+	size_t hex = view->work.repo->hex;
+	char tree[OID_MAX];
+
+	json_set(answer, "trees", list);
+	cmd.work_tree = cmd.index = NULL;
+	if (scratch_tree_of(&view->scratch, view->work.base, tree, err) < 0 ||
+	    git_run(&cmd,
+		    GIT_ARGS("log", "-z", "--format=%H %T %ce", "--no-show-signature",
+			     "--max-count=500", range),
+		    &out, err) < 0)
+		return -1;
+	json_set_str(answer, "base_tree", tree);
+	for (const char *p = buf_str(&out), *end = p + out.len; p < end; p += strlen(p) + 1) {
+		struct json_object *one = json_object_new_object();
+
+		json_object_array_add(list, one);
+		if (strlen(p) < 2 * hex + 2)
+			continue;
+		json_set_strn(one, "id", p, hex);
+		json_set_strn(one, "tree", p + hex + 1, hex);
+		json_set_bool(one, "baton", strcmp(p + 2 * hex + 2, "baton@localhost") == 0);
+	}
+	return 0;
+}
+
 int op_status(const struct repo *repo, struct json_object *body, struct json_object *answer,
 	      struct err *err)
 {
@@ -168,6 +201,8 @@ int op_status(const struct repo *repo, struct json_object *body, struct json_obj
 	if (!commits)
 		return -1;
 	json_set(answer, "commits", commits);
+	if (json_flag(body, "trees", false) && add_trees(&view, head, answer, err) < 0)
+		return -1;
 	files = view_files(&view, with_stat ? &stat : NULL, err);
 	if (!files)
 		return -1;

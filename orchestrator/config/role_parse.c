@@ -329,6 +329,44 @@ static int take_compact_model(struct parser *p, struct json_object *context, str
 	return 0;
 }
 
+static int take_reset_mapping(struct parser *p, struct json_object *value, struct err *err)
+{
+	static const char pointer[] = "context/reset";
+	struct json_object *n = json_get(value, "after_compactions");
+	struct role *role = p->role;
+
+	if (!json_object_is_type(n, json_type_int) || json_len(value) > 1 ||
+	    json_object_get_int64(n) < 1 || json_object_get_int64(n) > NUMBER_MAX)
+		return wrong(p, pointer, err, "after_compactions wants a number of 1 or more in",
+			     "reset");
+	if (!role->knobs)
+		role->knobs = json_object_new_object();
+	json_set_i64(role->knobs, "max_compactions", json_object_get_int64(n));
+	role->reset = mem_strdup("auto");
+	return 0;
+}
+
+/* A word, or {after_compactions: N}, which is the word auto with the number of the context engine. */
+static int take_reset(struct parser *p, struct json_object *context, struct err *err)
+{
+	static const char *const words[] = {"auto", "never", "per_stage"};
+	struct json_object *value = json_get(context, "reset");
+	const char *word = json_object_get_string(value);
+
+	if (!value)
+		return 0;
+	if (json_object_is_type(value, json_type_object))
+		return take_reset_mapping(p, value, err);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (json_object_is_type(value, json_type_string) && strcmp(words[i], word) == 0) {
+			p->role->reset = mem_strdup(word);
+			return 0;
+		}
+	}
+	return wrong(p, "context/reset", err,
+		     "write auto, never, per_stage or after_compactions: N, not", word);
+}
+
 /* `context:` is kept whole for the parts that read more of it. */
 static int take_limits(struct parser *p, struct err *err)
 {
@@ -344,7 +382,7 @@ static int take_limits(struct parser *p, struct err *err)
 		return -1;
 	if (take_compact_model(p, context, err) < 0)
 		return -1;
-	return take_knobs(p, context, err);
+	return take_knobs(p, context, err) < 0 ? -1 : take_reset(p, context, err);
 }
 
 /* A role writes if it says so, or if its tools can. YAML's "no" and "off" are words, not false. */
@@ -458,6 +496,7 @@ void role_free(struct role *role)
 	free(role->model);
 	free(role->compact_model);
 	free(role->effort);
+	free(role->reset);
 	free(role->network);
 	json_object_put(role->output_schema);
 	json_object_put(role->context);

@@ -74,8 +74,14 @@ static void say(struct buf *line, const struct display_agent *a, const char *fmt
 
 static void on_spawned(struct display_agent *a, struct json_object *r, struct buf *line)
 {
+	int64_t generation = json_i64(r, "generation", 1);
+
 	copy_text(a->role, sizeof(a->role), json_str(r, "role", ""));
-	say(line, a, "%s started", a->role);
+	a->over = false;
+	if (generation > 1)
+		say(line, a, "%s, generation %lld, started", a->role, (long long)generation);
+	else
+		say(line, a, "%s started", a->role);
 }
 
 /* Rounds and context change too often for a line of their own. */
@@ -162,6 +168,18 @@ static void on_compact(struct display_agent *a, struct json_object *data, struct
 	    (long long)json_i64(data, "before", 0), (long long)a->used);
 }
 
+/* Its window is empty again; what comes is the next generation's. */
+static void on_reset(struct display_agent *a, struct json_object *r, struct buf *line)
+{
+	int64_t generation = json_i64(r, "generation", 1);
+
+	a->used = 0;
+	copy_text(a->action, sizeof(a->action), "goes on from a handoff");
+	say(line, a, "generation %lld ends with a handoff (%s), %lld goes on: %s",
+	    (long long)generation, json_str(r, "reason", "?"), (long long)generation + 1,
+	    json_str(r, "why", ""));
+}
+
 /* Records that are not named here change nothing: later versions will write more of them. */
 static void fold_agent(struct display *v, const char *type, struct json_object *r, struct buf *line)
 {
@@ -187,6 +205,11 @@ static void fold_agent(struct display *v, const char *type, struct json_object *
 		on_message(a, "asking again: ", json_str(data, "reason", ""), line);
 	else if (strcmp(type, "agent.compact") == 0)
 		on_compact(a, data, line);
+	else if (strcmp(type, "agent.reset") == 0)
+		on_reset(a, r, line);
+	else if (strcmp(type, "agent.reset_refused") == 0)
+		on_message(a, "a reset was refused: ",
+			   json_object_get_string(json_at(json_arr(r, "reasons"), 0)), line);
 	else if (strcmp(type, "agent.ended") == 0)
 		on_ended(v, a, r, line);
 	else if (strcmp(type, "call.settled") == 0)

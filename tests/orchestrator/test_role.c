@@ -186,6 +186,27 @@ static void test_the_model_of_compactions(void **state)
 	role_free(role);
 }
 
+/* R1: whether an agent of this role may go on in an empty window, and when it must. */
+static void test_resets(void **state)
+{
+	struct role *role = parse("---\ncontext: {reset: per_stage}\n---\nGo.", false);
+
+	assert_string_equal(role->reset, "per_stage");
+	role_free(role);
+	role = parse("---\ncontext: {reset: {after_compactions: 3}}\n---\nGo.", false);
+	assert_string_equal(role->reset, "auto");
+	assert_int_equal(json_i64(role->knobs, "max_compactions", 0), 3);
+	role_free(role);
+	refused("---\ncontext: {reset: sometimes}\n---\nGo.", "auto, never, per_stage");
+	refused("---\ncontext: {reset: {after_compactions: 0}}\n---\nGo.", "1 or more");
+	role = parse("---\ncontext: {reset: true}\n---\nGo.", true);
+	assert_null(role->reset);
+	role_free(role);
+	assert_int_equal(role_load("reviewer", NULL, &role, NULL), 0);
+	assert_string_equal(role->reset, "never");
+	role_free(role);
+}
+
 static void test_what_follows_from_tools(void **state)
 {
 	static const struct {
@@ -460,6 +481,7 @@ int main(void)
 		rig_test(test_buffers_of_built_in_roles),
 		rig_test(test_numbers_of_the_context),
 		rig_test(test_the_model_of_compactions),
+		rig_test(test_resets),
 		rig_test(test_all_fields),
 		rig_test(test_what_follows_from_tools),
 		rig_test(test_strict_errors),
