@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
+#include "agent/context/said.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -258,6 +259,7 @@ int user_words_init(struct user_words *words, const struct user_words_settings *
 		.results_dir = file_join(settings->dir_generation, "results"),
 		.generation = settings->generation,
 		.whole_bytes = settings->whole_bytes,
+		.said = said_new(),
 	};
 	user_words_resize(words, settings->room);
 	if (file_mkdirs(words->results_dir, 0700, err) < 0)
@@ -275,6 +277,7 @@ void user_words_release(struct user_words *words)
 	free(words->list);
 	free(words->results_dir);
 	jsonl_close(words->writer);
+	said_free(words->said);
 	*words = (struct user_words){.list = NULL};
 }
 

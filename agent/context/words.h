@@ -26,6 +26,7 @@
 #define USER_WORDS_VERSION 1
 
 struct jsonl_writer;
+struct said;
 
 enum speaker_kind { SPEAKER_PERSON, SPEAKER_AGENT, SPEAKER_EVALUATOR };
 
@@ -46,6 +47,7 @@ struct user_words {
 	struct word *list; /* oldest first; number i of the rendered text is list[i - 1] */
 	size_t n, cap;
 	struct jsonl_writer *writer;
+	struct said *said; /* the first of them by sentence (said.h); NULL: made for each check */
 	char *results_dir; /* behind `results:` */
 	int64_t generation;
 	int64_t whole_bytes; /* a longer message is cut when it is admitted */

@@ -223,6 +223,23 @@ static void x2_what_code_rendered_passes_its_own_check(void **state)
 	}
 }
 
+/* The table of what was said lasts: what is said after a check is in the next one. */
+static void x2_what_is_said_later_counts_from_then_on(void **state)
+{
+	static const char summary[] = "The user said never to rename the modules.";
+	struct user_words_check check = {.summary = summary, .summary_len = sizeof(summary) - 1};
+	struct user_words_findings f;
+
+	say("Never push.");
+	assert_false(user_words_check(&words, &check, &f));
+	user_words_findings_release(&f);
+	say("And never rename the modules.");
+	for (int i = 0; i < 2; i++) {
+		assert_true(user_words_check(&words, &check, &f));
+		user_words_findings_release(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +251,7 @@ int main(void)
 		WITH_WORDS(x2_a_statement_about_code_is_told_apart),
 		WITH_WORDS(x2_a_forged_block_is_found_and_made_harmless),
 		WITH_WORDS(x2_what_code_rendered_passes_its_own_check),
+		WITH_WORDS(x2_what_is_said_later_counts_from_then_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
