@@ -16,6 +16,7 @@
 #include "agent/compact.h"
 #include "agent/context/epoch.h"
 #include "agent/events.h"
+#include "agent/room.h"
 #include "agent/model/overflow.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -390,6 +391,19 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 	return 0;
 }
 
+static int end_too_long(struct agent *a)
+{
+	room_tell_breaker(a);
+	if (a->breaker.state == BREAKER_OPEN)
+		return agent_end(
+			a, OUTCOME_LIMIT, CALL_OVERFLOW,
+			"the prompt is too long for the model, and a reset of the context is "
+			"wanted: %s",
+			a->breaker.why);
+	return agent_end(a, OUTCOME_LIMIT, CALL_OVERFLOW,
+			 "the prompt is too long for the model, and nothing of it can go");
+}
+
 int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 {
 	const struct compact_request reactive = {.trigger = COMPACT_REACTIVE};
@@ -401,13 +415,13 @@ int ask_model(struct agent *a, struct ask_result *ret, struct err *err)
 			continue;
 		if (rc != ASK_OVERFLOW)
 			return rc;
+		/* The first request after a compaction was refused: the provider counts as much as before. */
+		breaker_judged(&a->breaker, true);
 		rc = compact_now(a, &reactive, NULL, err);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)
-			return agent_end(a, OUTCOME_LIMIT, CALL_OVERFLOW,
-					 "the prompt is too long for the model, and nothing of it "
-					 "can go");
+			return end_too_long(a);
 	}
 }
 

@@ -218,7 +218,7 @@ static int take_wish(struct agent *a, struct err *err)
 }
 
 /* An alarm, once (H15). */
-static void tell_open(struct agent *a)
+void room_tell_breaker(struct agent *a)
 {
 	if (a->breaker.state != BREAKER_OPEN || a->breaker.told)
 		return;
@@ -250,6 +250,6 @@ int room_make(struct agent *a, struct err *err)
 {
 	int rc = make(a, err);
 
-	tell_open(a);
+	room_tell_breaker(a);
 	return rc;
 }

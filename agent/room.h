@@ -12,6 +12,9 @@
 /* 0, or -1: stopped, alone, or a bug. That there is no room in the end is told by ask_model. */
 int room_make(struct agent *a, struct err *err);
 
+/* Says once that the breaker is open: an alarm and a line to the user (H15). */
+void room_tell_breaker(struct agent *a);
+
 /* Tokens above which the window is compacted now: the threshold of W2, less where the prices say that a
  * smaller window is cheaper (context/pace.h). */
 int64_t room_threshold(const struct agent *a);

@@ -155,6 +155,29 @@ static void trap_1_no_loop_of_compactions(void **state)
 	fake_release(&p);
 }
 
+/* H10: a request that is refused right after a compaction is a verdict on it, as a count above the threshold is. */
+static void h10_a_refusal_judges_the_compaction(void **state)
+{
+	static const struct fake_step script[] = {
+		HISTORY,
+		FILLED,
+		{.text = SUMMARY, .input = FULL},
+		{.calls = "c6 shell {\"command\":\"echo NEW-6; seq 5000\"}", .input = FULL},
+		{.text = SUMMARY, .input = FULL},
+		{.kind = FAKE_FAIL, .text = "overflow"},
+		{.text = SUMMARY},
+		{.calls = REPORT_CALL},
+	};
+	struct fake_parent p = {.pid = 0};
+
+	RUN(&p, script, SETTINGS);
+	assert_int_equal(p.n_requests, 9);
+	assert_string_equal(p.result, "limit");
+	assert_true(fake_event_seen(&p, "warning", "a reset is wanted"));
+	assert_true(rig_transcript_has("a reset of the context is wanted"));
+	fake_release(&p);
+}
+
 /* H9: the server says that it is too long although we thought that it fits. */
 static void h9_reactive(void **state)
 {
@@ -248,6 +271,7 @@ int main(void)
 		WITH_FOLDER(h5_a_tool_call_is_a_failed_try),
 		WITH_FOLDER(x1_the_cut_by_rule),
 		WITH_FOLDER(trap_1_no_loop_of_compactions),
+		WITH_FOLDER(h10_a_refusal_judges_the_compaction),
 		WITH_FOLDER(h9_reactive),
 		WITH_FOLDER(t7_results_go_before_a_summary),
 		WITH_FOLDER(h3_a_snapshot_before_a_summary),
