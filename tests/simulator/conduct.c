@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
 #include "base/memory.h"
+#include "calls.h"
 
 #define FORCED_WORDS "This is the last request of this conversation"
 #define LATE_MS	     (48 * INT64_C(3600000))
@@ -27,7 +27,7 @@ static void overflow_500(struct server_call *c)
 /* An answer of nothing whose numbers say that the prompt did not fit (rows 16, 26, 39, 40). */
 static void overflow_by_numbers(struct session *s, struct server_call *c, enum fault form)
 {
-	int64_t window = s->server.window;
+	int64_t window = c->window;
 	struct speech_usage usage = {.told = true, .prompt = c->prompt, .output = 0};
 	const char *stop = "end_turn";
 
@@ -47,6 +47,7 @@ static void overflow(struct session *s, struct server_call *c, enum fault form)
 	struct call_end *end;
 
 	s->tallies->faults[form]++;
+	watch_trouble(s, c);
 	switch (form) {
 	case FAULT_OVERFLOW_500: overflow_500(c); return;
 	case FAULT_OVERFLOW_EMPTY:
@@ -63,7 +64,7 @@ static void overflow(struct session *s, struct server_call *c, enum fault form)
 	case FAULT_OVERFLOW_NUMBERS:
 		end = server_end(c, "failed", CALL_OVERFLOW, 400, "prompt is too long");
 		end->used = c->prompt;
-		end->limit = s->server.window;
+		end->limit = c->window;
 		return;
 	default:
 		server_end(c, "failed", CALL_OVERFLOW, 400, "context window exceeds limit");
@@ -72,9 +73,9 @@ static void overflow(struct session *s, struct server_call *c, enum fault form)
 }
 
 /* Row 26: the oldest messages are dropped silently until the rest fits; the total is always the same. */
-static void cut_silently(const struct session *s, struct server_call *c)
+static void cut_silently(struct server_call *c)
 {
-	int64_t room = s->server.window - speech_tokens(&c->speech);
+	int64_t room = c->window - speech_tokens(&c->speech);
 
 	c->prompt = MIN(c->prompt, MAX(room, 1));
 }
@@ -87,25 +88,13 @@ static bool is_forced(const struct reading *r, const char *body, size_t n)
 	       NULL;
 }
 
-static size_t size_of(struct session *s, const struct server_call *c, int64_t median, int parts)
-{
-	int64_t most = MAX(c->max_tokens / parts / 2, 8);
-
-	return (size_t)random_log_normal(&s->random, (double)median, 1.0, most);
-}
-
-static enum sample_kind some_kind(struct session *s)
-{
-	return (enum sample_kind)random_between(&s->random, 0, SAMPLE_KINDS - 1);
-}
-
 static void say_text(struct session *s, struct server_call *c, int parts)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 	bool chinese = random_chance(&s->random, 1500);
 
 	sample_add(&text, &s->random, chinese ? SAMPLE_CHINESE : SAMPLE_PROSE,
-		   size_of(s, c, s->plan.text_size, parts));
+		   calls_size(s, c, s->plan.text_size, parts));
 	speech_text(&c->speech, text.data, text.len);
 }
 
@@ -114,56 +103,9 @@ static void say_thinking(struct session *s, struct server_call *c, const struct 
 	const struct seen_message *last = &r->list[r->n - 1];
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	sample_add(&text, &s->random, SAMPLE_PROSE, size_of(s, c, s->plan.text_size * 3, 3));
+	sample_add(&text, &s->random, SAMPLE_PROSE, calls_size(s, c, s->plan.text_size * 3, 3));
 	speech_thinking(&c->speech, text.data, text.len, hash_mix(last->before, last->hash));
 	s->tallies->count[TALLY_THINKING]++;
-}
-
-static const char *some_tool(struct session *s)
-{
-	static const struct {
-		const char *name;
-		int weight;
-	} mix[] = {{"read", 34}, {"shell", 26}, {"grep", 14},	 {"edit", 14},
-		   {"glob", 5},	 {"write", 5},	{"web_fetch", 2}};
-	int64_t at = random_between(&s->random, 0, 99);
-
-	for (size_t i = 0; i < ARRAY_SIZE(mix); i++) {
-		at -= mix[i].weight;
-		if (at < 0)
-			return mix[i].name;
-	}
-	return "read";
-}
-
-static void say_call(struct session *s, struct server_call *c, int parts, bool cut)
-{
-	const char *name = some_tool(s);
-	bool large = !strcmp(name, "write") || !strcmp(name, "edit");
-	AUTO_BUF struct buf text = BUF_INIT;
-	AUTO_BUF struct buf arguments = BUF_INIT;
-	char id[40];
-
-	sample_add(&text, &s->random, some_kind(s),
-		   large ? size_of(s, c, s->plan.text_size * 2, parts) : 30);
-	/* Some files are read again and again. */
-	buf_addf(&arguments, "{\"path\":\"src/file_%lld.c\",\"text\":",
-		 (long long)random_between(&s->random, 1, s->plan.files));
-	json_write_string(&arguments, text.data, text.len);
-	buf_addc(&arguments, '}');
-	snprintf(id, sizeof(id), "call_%lld", (long long)++s->numbers);
-	speech_call(&c->speech, id, name, arguments.data,
-		    cut ? arguments.len * 2 / 3 : arguments.len);
-}
-
-static void say_calls(struct session *s, struct server_call *c, bool cut)
-{
-	int n = 1;
-
-	if (s->plan.parallel && random_chance(&s->random, 2500))
-		n = (int)random_log_normal(&s->random, 3, 0.6, 12);
-	for (int i = 0; i < n; i++)
-		say_call(s, c, n, cut && i == n - 1);
 }
 
 /* Its acknowledgement lies in the channel when the agent waits for it. */
@@ -207,7 +149,7 @@ static const char *say_main(struct session *s, struct server_call *c, const stru
 		say_text(s, c, 2);
 		return "max_tokens";
 	}
-	say_calls(s, c, fault == FAULT_ANSWER_CUT);
+	calls_say(s, c, fault == FAULT_ANSWER_CUT);
 	return fault == FAULT_ANSWER_CUT ? "max_tokens" : "tool_use";
 }
 
@@ -217,11 +159,14 @@ static void end_answer(struct session *s, struct server_call *c, const char *sto
 		.told = fault != FAULT_NO_USAGE,
 		.output = -1,
 		.cached = c->purpose == CALL_MAIN || s->plan.fixed ? s->server.hit.tokens : 0,
+		.cleared = c->cleared,
+		.cleared_uses = c->cleared_uses,
 		.marked = s->plan.fixed};
 
-	if (s->plan.overflow == FAULT_OVERFLOW_SILENT && c->prompt > s->server.window) {
+	if (s->plan.overflow == FAULT_OVERFLOW_SILENT && !c->apart && c->prompt > c->window) {
 		s->tallies->faults[FAULT_OVERFLOW_SILENT]++;
-		cut_silently(s, c);
+		watch_trouble(s, c);
+		cut_silently(c);
 	}
 	usage.prompt = c->prompt;
 	usage.cached = MIN(usage.cached, usage.prompt);
@@ -289,6 +234,15 @@ static void garble(struct server_call *c)
 		 "data: [[[\n\n");
 }
 
+/* wire.md 4: a member that this server does not know. */
+static void refuse_edits(struct session *s, struct server_call *c)
+{
+	s->tallies->count[TALLY_EDITS_REFUSED]++;
+	s->server.edits_refused = true;
+	server_end(c, "failed", CALL_BAD_REQUEST, 400,
+		   "context_management: Extra inputs are not permitted");
+}
+
 static enum fault draw(struct session *s, const struct server_call *c)
 {
 	enum fault fault;
@@ -321,15 +275,20 @@ void conduct_answer(struct session *s, struct server_call *c, const struct readi
 		    const char *body, size_t n)
 {
 	enum fault fault = draw(s, c);
-	bool silent = s->plan.overflow == FAULT_OVERFLOW_SILENT;
+	bool silent = s->plan.overflow == FAULT_OVERFLOW_SILENT && !c->apart;
 	const char *stop;
 
 	if (s->plan.fixed)
 		random_init(&s->random, hash_mix(s->plan.seed, c->purpose == CALL_MAIN
 								       ? (uint64_t)s->answers
 								       : ~(uint64_t)++s->numbers));
-	speech_begin(&c->speech, s->plan.api, &s->tokenizer);
-	if (c->prompt + c->max_tokens > s->server.window && !silent) {
+	speech_begin(&c->speech, c->apart ? s->plan.apart_api : s->plan.api,
+		     c->apart ? &s->tokenizer_apart : &s->tokenizer);
+	if (s->plan.refuses_edits && r->edits.present) {
+		refuse_edits(s, c);
+		return;
+	}
+	if (c->prompt + c->max_tokens > c->window && !silent) {
 		overflow(s, c, s->plan.overflow);
 		return;
 	}
@@ -337,8 +296,10 @@ void conduct_answer(struct session *s, struct server_call *c, const struct readi
 		overflow(s, c, fault);
 		return;
 	}
-	if (fault != FAULT_NONE)
+	if (fault != FAULT_NONE) {
 		s->tallies->faults[fault]++;
+		watch_trouble(s, c);
+	}
 	if (fails(s, c, fault))
 		return;
 	stop = say(s, c, r, body, n, fault);

@@ -42,12 +42,12 @@
 	FAULT(SUMMARY_LARGE, "summary as large as the history", 300)                               \
 	FAULT(SUMMARY_LIES, "summary that invents rules", 1500)                                    \
 	FAULT(SUMMARY_LAZY, "summary that drops things", 1500)                                     \
-	FAULT(SUMMARY_FILES, "summary that names files nobody knows", 150)                         \
+	FAULT(SUMMARY_FILES, "summary that names files nobody knows", 700)                         \
 	FAULT(NOTES_EMPTY, "empty notes", 300)                                                     \
 	FAULT(NOTES_FORMLESS, "notes without a section", 300)                                      \
 	FAULT(NOTES_CUT, "truncated notes", 300)                                                   \
 	FAULT(NOTES_CALL, "notes that call a tool", 300)                                           \
-	FAULT(NOTES_LARGE, "notes that are too large", 700)                                        \
+	FAULT(NOTES_LARGE, "notes that are too large", 1800)                                       \
 	FAULT(NOTES_LIE, "notes that invent rules", 1500)
 
 enum fault {

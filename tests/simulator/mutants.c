@@ -231,6 +231,40 @@ static void use_bad_summary(struct session *s, const struct server_call *c, stru
 	put_text(s, c, &s->watch.refuse, body);
 }
 
+/* ---- H13, H18 ---- */
+
+static void real_plan(struct session_plan *p)
+{
+	small(p);
+	p->window = p->true_window = 24000;
+	p->max_output = p->wanted_output = 4000;
+	p->real = true;
+	p->files = 6;
+	p->rounds = 200;
+	p->max_rounds = 220;
+}
+
+static void stale_file(struct session *s, const struct server_call *c, struct buf *body)
+{
+	static const char title[] = ", read again from disk now:", word[] = " revision ";
+	size_t at = is_compacted(s, c) ? behind(body, title, true) : 0;
+	const char *first = at ? memmem(body->data + at, MIN(body->len - at, (size_t)200), word,
+					sizeof(word) - 1)
+			       : NULL;
+
+	if (first)
+		put(body, (size_t)(first - body->data) + sizeof(word) - 1, 0, "9");
+}
+
+static void lose_memory(struct session *s, const struct server_call *c, struct buf *body)
+{
+	size_t at;
+
+	for (size_t i = 0; i < WORLD_MEMOS && s->world.memos[i]; i++)
+		while ((at = behind(body, s->world.memos[i], false)))
+			put(body, at - 2, 1, "");
+}
+
 /* ---- I3, W2, H10, H11, H12, X1 ---- */
 
 static void uncompacted(struct session_plan *p)
@@ -278,6 +312,39 @@ static void nested(struct session *s, const struct server_call *c)
 
 	if (c->purpose == CALL_COMPACT && !s->watch.finding.found)
 		compact_now(&s->agent, &request, NULL, NULL);
+}
+
+static void nested_notes(struct session *s, const struct server_call *c)
+{
+	struct compact_request request = {.trigger = COMPACT_THRESHOLD};
+
+	if (c->purpose == CALL_BACKGROUND && !s->watch.finding.found)
+		compact_now(&s->agent, &request, NULL, NULL);
+}
+
+static void long_small(struct session_plan *p)
+{
+	small(p);
+	p->window = p->true_window = 20000;
+	p->max_output = p->wanted_output = 4000;
+}
+
+/* As if a pass of the notes that is under way were reason enough to make room. */
+static void notes_make_room(struct session *s)
+{
+	const struct compact_request reactive = {.trigger = COMPACT_REACTIVE};
+	struct err e = ERR_INIT;
+
+	if (s->agent.notes.call && !s->watch.finding.found)
+		compact_now(&s->agent, &reactive, NULL, &e);
+}
+
+/* One agent's threshold becomes that of the other. */
+static void share_state(struct session *s, struct session *other)
+{
+	s->agent.budget.compact = MIN(s->agent.budget.compact, other->agent.budget.compact);
+	other->agent.budget.compact = s->agent.budget.compact;
+	s->agent.budget.warning = other->agent.budget.warning = s->agent.budget.compact / 2;
 }
 
 static void lose_boundary(struct session *s, const char *path)
@@ -344,6 +411,11 @@ static const struct mutant mutants[] = {
 	{"use_bad_summary", "X3", words_plan, .body = use_bad_summary},
 	{"ignore_breaker", "H10", full_plan, .round = ignore_breaker},
 	{"nested", "H11", small, .call = nested},
+	{"nested_notes", "H11", long_small, .call = nested_notes},
+	{"notes_make_room", "H11", long_small, .round = notes_make_room},
+	{"share_state", "H11", NULL, .pair = share_state},
+	{"stale_file", "H13", real_plan, .body = stale_file},
+	{"lose_memory", "H18", real_plan, .body = lose_memory},
 	{"lose_boundary", "H12", small, .transcript = lose_boundary},
 	{"forget_report", "X1", failing, .round = forget_report},
 	{"endless", "X1", endless_plan, .round = endless},

@@ -15,6 +15,7 @@ struct mutant {
 	void (*body)(struct session *s, const struct server_call *c, struct buf *body);
 	void (*round)(struct session *s); /* after each round */
 	void (*call)(struct session *s, const struct server_call *c);
+	void (*pair)(struct session *s, struct session *other); /* both are under way */
 	void (*transcript)(struct session *s, const char *path);
 };
 

@@ -307,6 +307,7 @@ static void read_result_content(struct parts *p, size_t index)
 {
 	const char *from = p->at;
 	struct reading *r = p->reading;
+	int64_t before = r->list[r->n].weight;
 
 	if (p->at < p->end && *p->at == '[') {
 		size_t first = r->n_blocks;
@@ -325,6 +326,7 @@ static void read_result_content(struct parts *p, size_t index)
 	}
 	r->blocks[index].hash = hash_bytes(from, (size_t)(p->at - from));
 	r->blocks[index].size = (size_t)(p->at - from);
+	r->blocks[index].weight = r->list[r->n].weight - before;
 }
 
 /* One member of a content block. */
@@ -352,6 +354,8 @@ static void read_member(struct parts *p, size_t index, const struct parts_string
 		if (parts_is(key, "text")) {
 			b->blank = value.blank;
 			b->size = value.n;
+		} else if (parts_is(key, "name")) {
+			b->name = hash_bytes(value.s, value.n);
 		} else if (parts_is(key, "id") || parts_is(key, "tool_use_id")) {
 			b->id = hash_bytes(value.s, value.n) | 1;
 		} else if (parts_is(key, "signature")) {
@@ -408,6 +412,79 @@ static void read_blocks(struct parts *p)
 	parts_expect(p, '[');
 	while (!parts_failed(p) && !parts_next(p, ']'))
 		read_block(p);
+}
+
+/* ---- what the provider is asked to do with it ---- */
+
+/* {"type": ..., "value": N} */
+static int64_t read_value(struct parts *p)
+{
+	struct parts_string key;
+	int64_t value = 0;
+
+	parts_expect(p, '{');
+	while (!parts_failed(p) && !parts_next(p, '}')) {
+		parts_string(p, &key);
+		parts_expect(p, ':');
+		if (parts_is(&key, "value"))
+			value = parts_number(p);
+		else
+			parts_skip(p);
+	}
+	return value;
+}
+
+static void read_excluded(struct parts *p)
+{
+	struct seen_edits *e = &p->reading->edits;
+	struct parts_string name;
+
+	parts_expect(p, '[');
+	while (!parts_failed(p) && !parts_next(p, ']')) {
+		parts_string(p, &name);
+		if (e->n_excluded < SEEN_TOOLS)
+			e->excluded[e->n_excluded++] = hash_bytes(name.s, name.n);
+	}
+}
+
+static void read_edit(struct parts *p)
+{
+	struct seen_edits *e = &p->reading->edits;
+	struct parts_string key, type;
+
+	e->present = true;
+	parts_expect(p, '{');
+	while (!parts_failed(p) && !parts_next(p, '}')) {
+		parts_string(p, &key);
+		parts_expect(p, ':');
+		if (parts_is(&key, "trigger"))
+			e->trigger = read_value(p);
+		else if (parts_is(&key, "keep"))
+			e->keep = read_value(p);
+		else if (parts_is(&key, "clear_at_least"))
+			e->least = read_value(p);
+		else if (parts_is(&key, "exclude_tools"))
+			read_excluded(p);
+		else if (!parts_is(&key, "type"))
+			parts_fail(p, "context_management.edits: Extra inputs are not permitted");
+		else
+			parts_string(p, &type);
+	}
+}
+
+void parts_edits(struct parts *p)
+{
+	struct parts_string key;
+
+	parts_expect(p, '{');
+	parts_string(p, &key);
+	parts_expect(p, ':');
+	if (!parts_is(&key, "edits"))
+		parts_fail(p, "context_management: Extra inputs are not permitted");
+	parts_expect(p, '[');
+	while (!parts_failed(p) && !parts_next(p, ']'))
+		read_edit(p);
+	parts_expect(p, '}');
 }
 
 /* ---- messages ---- */

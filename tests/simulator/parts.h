@@ -32,6 +32,7 @@ int64_t parts_number(struct parts *p);
 void parts_skip(struct parts *p);		   /* any value; strings are weighed */
 bool parts_has(struct parts *p, const char *word); /* any value; does it hold this text? */
 
+void parts_edits(struct parts *p); /* the value of context_management */
 void parts_message(struct parts *p);
 void parts_copy(struct parts *p); /* what was read since `copied` belongs to the message */
 /* Bytes of a cache marker with its comma at `s`, 0 if there is none. */

@@ -50,7 +50,7 @@ static void draw_length(struct session_plan *p, struct random *r, enum form form
 	if (form == FORM_CI)
 		p->rounds = random_log_normal(r, 34, 0.8, 400);
 	else
-		p->rounds = random_log_normal(r, 240, 0.9, 1990);
+		p->rounds = random_log_normal(r, 180, 0.85, 1990);
 	p->max_rounds = random_chance(r, 9000) ? p->rounds + 10 : MAX(p->rounds * 2 / 3, 2);
 	p->text_size = random_log_uniform(r, 60, 1500);
 	p->result_size = random_log_uniform(r, 200, 6000);
@@ -61,11 +61,19 @@ static void draw_length(struct session_plan *p, struct random *r, enum form form
 
 static void draw_knobs(struct session_plan *p, struct random *r)
 {
-	p->decay = random_chance(r, 1000);
-	p->clear_idle = random_chance(r, 2000);
+	p->decay = random_chance(r, 2500);
+	p->clear_idle = random_chance(r, 2500);
 	p->budget_notes = random_chance(r, 2000);
 	p->proactive_pct = random_chance(r, 1000) ? random_between(r, 30, 80) : 0;
-	p->files = random_chance(r, 3000) ? random_between(r, 2, 8) : 40;
+	p->files = random_chance(r, 3000) ? random_between(r, 6, 12) : 40;
+	p->repeats = random_chance(r, 7000) ? (unsigned)random_between(r, 200, 2500) : 0;
+	p->real = p->window >= 12000 && random_chance(r, 3500);
+	if (p->api == MODEL_API_ANTHROPIC && !strcmp(p->dialect, "anthropic"))
+		p->edits = random_chance(r, 3000);
+	p->refuses_edits = p->edits && random_chance(r, 1500);
+	p->apart = random_chance(r, 1200);
+	p->apart_api = random_chance(r, 5000) ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
+	p->apart_window = random_log_uniform(r, 8000, 200000);
 }
 
 void plan_make(struct session_plan *plan, uint64_t seed, enum form form)
@@ -82,16 +90,16 @@ void plan_make(struct session_plan *plan, uint64_t seed, enum form form)
 	/* Long sessions meet as much in all. */
 	if (form == FORM_NIGHTLY)
 		plan->fault_percent /= 5;
-	plan->bad_summaries = random_chance(&r, 6000) ? 50 : (unsigned)random_between(&r, 0, 250);
+	plan->bad_summaries = random_chance(&r, 6000) ? 50 : (unsigned)random_between(&r, 0, 400);
 	plan->interject = random_chance(&r, 6000) ? (unsigned)random_between(&r, 50, 1500) : 0;
 	plan->interrupt = random_chance(&r, 2000) ? (unsigned)random_between(&r, 20, 400) : 0;
-	if (form == FORM_NIGHTLY)
-		plan->interrupt /= 5;
+	if (form == FORM_NIGHTLY) /* it ends a session */
+		plan->interrupt = MIN(plan->interrupt, 120);
 	plan->shrink = random_chance(&r, 1500) ? (unsigned)random_between(&r, 20, 300) : 0;
 	plan->by_hand = random_chance(&r, 1500) ? (unsigned)random_between(&r, 50, 600) : 0;
-	plan->stubborn = random_chance(&r, 300);
+	plan->stubborn = random_chance(&r, 500);
 	draw_knobs(plan, &r);
-	plan->compact_off = random_chance(&r, 300);
+	plan->compact_off = random_chance(&r, 800);
 }
 
 static void add_model(const struct session_plan *p, struct buf *out)
@@ -111,6 +119,8 @@ static void add_model(const struct session_plan *p, struct buf *out)
 		 anthropic ? "explicit" : "automatic", p->thinks && anthropic ? "always" : "none");
 	if (p->bound)
 		buf_adds(out, ",\"preserved_thinking\":true");
+	if (p->edits)
+		buf_adds(out, ",\"context_edits\":true");
 	if (!anthropic && p->thinks)
 		buf_adds(out, ",\"reasoning_field\":\"reasoning_content\"");
 	if (p->price.known)
@@ -125,14 +135,29 @@ static void add_model(const struct session_plan *p, struct buf *out)
 	buf_adds(out, "}");
 }
 
+/* H16: in another form, behind another tokenizer. */
+static void add_model_apart(const struct session_plan *p, struct buf *out)
+{
+	const char *api = p->apart_api == MODEL_API_ANTHROPIC ? "anthropic" : "openai";
+
+	buf_addf(out,
+		 ",\"compact_model\":{\"provider\":\"%s\",\"name\":\"" MODEL_APART
+		 "\",\"api\":\"%s\",\"window\":%lld,\"max_output\":8000,\"max_tokens_field\":"
+		 "\"max_tokens\",\"system_role\":\"system\",\"dialect\":\"%s\",\"usage_in_stream\":"
+		 "true,\"reasoning\":\"none\"}",
+		 api, api, (long long)p->apart_window, api);
+}
+
 static void add_knobs(const struct session_plan *p, struct buf *out)
 {
 	buf_addf(out,
 		 ",\"context\":{\"compact\":%s,\"decay\":%s,"
-		 "\"clear_idle\":%s,\"budget_notes\":%s,\"proactive_pct\":%lld%s},",
+		 "\"clear_idle\":%s,\"budget_notes\":%s,\"provider_edits\":%s,"
+		 "\"proactive_pct\":%lld%s},",
 		 p->compact_off ? "false" : "true", p->decay ? "true" : "false",
 		 p->clear_idle ? "true" : "false", p->budget_notes ? "true" : "false",
-		 (long long)p->proactive_pct, p->context ? p->context : "");
+		 p->edits ? "true" : "false", (long long)p->proactive_pct,
+		 p->context ? p->context : "");
 }
 
 void plan_document(const struct session_plan *p, const char *folder, const char *task,
@@ -143,7 +168,8 @@ void plan_document(const struct session_plan *p, const char *folder, const char 
 		 "\"worker\","
 		 "\"prompt\":\"You work on one "
 		 "task.\",\"tools\":[\"read\",\"write\",\"edit\",\"shell\","
-		 "\"grep\",\"glob\",\"web_fetch\"],\"write\":true,\"network\":\"none\","
+		 "\"grep\",\"glob\",\"web_fetch\",\"notes\",\"recall\"],\"write\":true,\"network\":"
+		 "\"none\","
 		 "\"max_rounds\":%lld,\"max_output\":%lld},\"task_origin\":\"user\",\"brief\":\"\","
 		 "\"worktree_ready\":true,\"box\":{\"level\":\"unconfined\"},\"environment\":"
 		 "{\"platform\":\"Linux\"},\"task\":",
@@ -158,6 +184,8 @@ void plan_document(const struct session_plan *p, const char *folder, const char 
 		buf_adds(out, "}],");
 	}
 	add_model(p, out);
+	if (p->apart)
+		add_model_apart(p, out);
 	buf_adds(out, ",\"dirs\":{");
 	static const char *const dirs[] = {"generation", "worktree", "scratch", "cache"};
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {

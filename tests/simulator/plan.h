@@ -12,6 +12,8 @@
 #include "random.h"
 #include "samples.h"
 
+#define MODEL_APART "model-2" /* plan.apart */
+
 enum form { FORM_CI, FORM_NIGHTLY };
 
 struct session_plan {
@@ -37,7 +39,15 @@ struct session_plan {
 	bool compact_off;
 	bool decay, clear_idle, budget_notes; /* knobs that are off by themselves */
 	int64_t proactive_pct;
-	int64_t files; /* names that the tools work on: few are read again and again */
+	int64_t files;	  /* names that the tools work on: few are read again and again */
+	bool real;	  /* the tools work on files (world.h) */
+	unsigned repeats; /* per 10,000 calls: an old one again */
+	bool edits,
+		refuses_edits; /* the provider clears old results by itself; its server knows nothing of that */
+	/* Another model summarises (H16), in this form and with this window. */
+	bool apart;
+	enum model_api apart_api;
+	int64_t apart_window;
 	/* Of a session whose price is measured (cost.c); zero in others. */
 	bool fixed; /* what the model and the tools say in a round does not depend on the ladder */
 	const char *context; /* members of the start document's `context` */

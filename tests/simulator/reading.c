@@ -220,6 +220,8 @@ static void read_tail(struct parts *p)
 			p->reading->max_tokens = parts_number(p);
 		else if (parts_is(&key, "thinking"))
 			p->reading->drops_thinking = parts_has(p, "drop_block");
+		else if (parts_is(&key, "context_management"))
+			parts_edits(p);
 		else
 			parts_skip(p);
 	}
@@ -257,6 +259,7 @@ int reading_take(struct reading *r, const char *body, size_t n, bool whole)
 	r->kept = r->marks = r->n_marks = 0;
 	r->max_tokens = 0;
 	r->drops_thinking = false;
+	r->edits = (struct seen_edits){.present = false};
 	r->wrong[0] = '\0';
 	r->same_head = is_same_head(&p);
 	if (!r->same_head) {

@@ -23,7 +23,9 @@ struct seen_block {
 	uint64_t id;	    /* of a call or a result; 0: none */
 	uint64_t hash;	    /* of a result's content */
 	uint64_t signature; /* of thinking: the prefix that it names */
+	uint64_t name;	    /* of a call's tool */
 	size_t size;	    /* bytes of text */
+	int64_t weight;	    /* of a result's content, 1/1000 token */
 };
 
 struct seen_message {
@@ -50,6 +52,14 @@ struct seen_mark { /* a cache marker: behind which block of which message */
 };
 #define SEEN_MARKS 8
 
+#define SEEN_TOOLS 16
+struct seen_edits { /* context_management: the provider is asked to clear old results */
+	bool present;
+	int64_t trigger, keep, least;
+	uint64_t excluded[SEEN_TOOLS]; /* hashes of tools' names */
+	size_t n_excluded;
+};
+
 struct reading {
 	enum model_api api;
 	const struct tokenizer *tokenizer;
@@ -68,8 +78,9 @@ struct reading {
 	size_t n_marks; /* of them in the list */
 	int64_t max_tokens;
 	bool drops_thinking; /* block_binding: drop_block */
-	size_t last_at;	     /* where the last message begins in the body */
-	char wrong[300];     /* what is not well-formed; "": nothing */
+	struct seen_edits edits;
+	size_t last_at;	 /* where the last message begins in the body */
+	char wrong[300]; /* what is not well-formed; "": nothing */
 };
 
 void reading_init(struct reading *r, enum model_api api, const struct tokenizer *tokenizer);

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "conduct.h"
+#include "edits.h"
 #include "mutants.h"
 #include "refusal.h"
 #include "session.h"
@@ -92,14 +93,29 @@ static const char *take_body(struct session *s, struct server_call *c, struct bu
 	return copy->data;
 }
 
+/* H2: what the provider clears does not count. */
+static void clear_results(struct session *s, struct server_call *c, const struct reading *r)
+{
+	struct edits_done done = edits_apply(r);
+
+	if (r->edits.present && s->server.edits_refused)
+		watch_fail(s, "H2", "the server is asked again to clear results by itself");
+	if (s->plan.refuses_edits)
+		return;
+	c->cleared = done.tokens;
+	c->cleared_uses = done.uses;
+	c->prompt -= done.tokens;
+	s->tallies->count[TALLY_PROVIDER_EDITS] += done.uses > 0;
+}
+
 static void read_request(struct session *s, struct server_call *c)
 {
 	struct server *v = &s->server;
 	bool main = c->purpose == CALL_MAIN;
-	struct reading *r = main ? &v->main : &v->side;
+	struct reading *r = main ? &v->main : c->apart ? &v->apart : &v->side;
 	size_t before = main ? v->main.n : 0, n = 0;
-	struct refusal_rules rules = {.bound = s->plan.bound,
-				      .reasoning = s->plan.demands_reasoning};
+	struct refusal_rules rules = {.bound = s->plan.bound && !c->apart,
+				      .reasoning = s->plan.demands_reasoning && !c->apart};
 	struct refusal refusal;
 	AUTO_BUF struct buf copy = BUF_INIT;
 	const char *body = take_body(s, c, &copy, &n);
@@ -110,10 +126,13 @@ static void read_request(struct session *s, struct server_call *c)
 	if (reading_take(r, body, n, !main) < 0)
 		watch_fail(s, "I2", "the request is not well-formed: %s", r->wrong);
 	/* A pass of the notes may stand on a prefix of its own, and asks for stale thinking to be dropped. */
-	rules.bound = s->plan.bound && (c->purpose != CALL_BACKGROUND || !r->drops_thinking);
+	rules.bound = rules.bound && (c->purpose != CALL_BACKGROUND || !r->drops_thinking);
 	if (!r->wrong[0] && refusal_check(r, r->kept, &rules, &refusal) < 0)
 		refuse(s, &refusal);
+	v->trail = hash_mix(hash_mix(v->trail, (uint64_t)c->purpose), hash_bytes(body, n));
 	c->prompt = reading_tokens(r);
+	c->window = c->apart ? s->plan.apart_window : v->window;
+	clear_results(s, c, r);
 	if (s->plan.fixed)
 		v->hit = cache_take_any(&v->cache, r, s->now_us);
 	else if (main)
@@ -147,14 +166,17 @@ static int64_t start(void *arg, const struct call_request *request,
 				  .user = user,
 				  .purpose = request->purpose,
 				  .estimate = request->estimate,
-				  .max_tokens = request->max_tokens};
+				  .max_tokens = request->max_tokens,
+				  .apart = !strcmp(request->model, MODEL_APART)};
 	if (c->purpose == CALL_BACKGROUND)
 		c->patience = (int)random_between(&s->random, 0, 6);
 	v->open[v->n_open++] = c;
 	session_hear(s);
 	watch_call(s, c);
+	v->starting++;
 	if (s->mutant && s->mutant->call)
 		s->mutant->call(s, c);
+	v->starting--;
 	return c->req;
 }
 
@@ -219,6 +241,7 @@ static void run_step(struct session *s, struct server_call *c)
 	struct err e = ERR_INIT;
 
 	s->now_us += step->delay_ms * 1000;
+	s->server.serving++;
 	switch (step->kind) {
 	case STEP_AGAIN:
 		c->events.on_again(c->user, (int)c->at, step->status, step->reason, 0);
@@ -230,9 +253,11 @@ static void run_step(struct session *s, struct server_call *c)
 		break;
 	case STEP_END:
 		c->ended = true;
+		watch_call_ends(s, c);
 		c->events.on_end(c->user, &step->end);
 		break;
 	}
+	s->server.serving--;
 }
 
 static void serve(struct session *s, struct server_call *c)
@@ -289,6 +314,8 @@ void server_init(struct session *s)
 	tokenizer_make(&s->tokenizer, &s->random, s->plan.stubborn);
 	reading_init(&v->main, s->plan.api, &s->tokenizer);
 	reading_init(&v->side, s->plan.api, &s->tokenizer);
+	tokenizer_make(&s->tokenizer_apart, &s->random, false);
+	reading_init(&v->apart, s->plan.apart_api, &s->tokenizer_apart);
 }
 
 void server_release(struct session *s)
@@ -297,5 +324,6 @@ void server_release(struct session *s)
 		drop(&s->server, 0);
 	reading_release(&s->server.main);
 	reading_release(&s->server.side);
+	reading_release(&s->server.apart);
 	cache_release(&s->server.cache);
 }

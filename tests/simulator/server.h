@@ -36,17 +36,24 @@ struct server_call {
 	struct step steps[STEPS_MAX];
 	size_t n_steps, at;
 	struct speech speech;
-	int64_t prompt; /* tokens, by the server's count */
+	int64_t prompt;		       /* tokens, by the server's count, without what it cleared */
+	int64_t window;		       /* of the model that is asked */
+	int64_t cleared, cleared_uses; /* by the provider (H2) */
+	bool apart;		       /* not the agent's own model (H16) */
+	int64_t epoch;		       /* of the view when it was opened */
 	bool ended;
 };
 
 struct server {
-	struct reading main, side;
+	struct reading main, side, apart;
 	struct server_call *open[CALL_PER_PEER];
 	size_t n_open;
 	int64_t next_req;
 	int64_t window; /* the real one */
 	int64_t requests;
+	uint64_t trail;	       /* of all requests so far (pairs.c) */
+	int starting, serving; /* a call is being opened, events are being given */
+	bool edits_refused;
 	struct cache cache;
 	struct cache_hit hit; /* what of the present prompt the server has already */
 	bool over;	      /* nothing is answered any more: the watcher has found something */

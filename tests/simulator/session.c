@@ -51,6 +51,16 @@ void session_acknowledge(struct session *s, const char *key)
 	tell(s, frame);
 }
 
+void session_lay(struct session *s)
+{
+	static const char key[] = "\"by-rule\"";
+	char there[4096];
+	ssize_t n = recv(s->agents_end, there, sizeof(there), MSG_PEEK | MSG_DONTWAIT);
+
+	if (n <= 0 || !memmem(there, (size_t)n, key, sizeof(key) - 1))
+		session_acknowledge(s, "by-rule");
+}
+
 /* One frame: header line and body. Events and the report are what we want to know of. */
 static size_t take_frame(struct session *s, const char *at, size_t n)
 {
@@ -107,8 +117,7 @@ void session_control(struct session *s, const char *action, const char *body)
 
 	tell(s, frame);
 	wait_poll(s->agent.waiter, NULL, 0, 0, &e);
-	/* It took in what lay there for a report. */
-	session_acknowledge(s, "by-rule");
+	session_lay(s);
 	s->stopping = s->stopping || waiter_stopping(s->agent.waiter);
 }
 
@@ -173,6 +182,7 @@ static void wish_to_compact(struct session *s)
 		body = mem_printf(
 			"{\"mode\":\"%s\",\"round\":%lld}", modes[kind],
 			(long long)random_between(&s->random, 1, s->agent.conversation.round));
+	s->watch.wished = true;
 	session_control(s, "compact",
 			body	    ? body
 			: kind == 2 ? "{\"focus\":\"the failing test\"}"
@@ -214,18 +224,32 @@ static int make_settings(struct session *s, struct err *err)
 	return agent_settings_parse(document.data, document.len, &s->agent.settings, err);
 }
 
+static int make_tree(const struct session *s, struct err *err)
+{
+	static const char *const names[] = {"worktree/src", "scratch", "cache"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		AUTO_FREE char *path = file_join(s->folder, names[i]);
+
+		if (file_mkdirs(path, 0700, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int make(struct session *s, struct err *err)
 {
 	struct agent *a = &s->agent;
 	int fds[2];
 	size_t n;
-	const struct tool *tools = sim_tools(&n);
+	const struct tool *tools = sim_tools(&s->plan, &n);
 
-	if (make_settings(s, err) < 0)
+	if (make_settings(s, err) < 0 || (s->plan.real && make_tree(s, err) < 0))
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
 		return err_sys(err, "cannot make a channel");
 	s->peer = fds[1];
+	s->agents_end = fds[0];
 	a->waiter = waiter_new(fds[0], fds[0], err);
 	if (!a->waiter)
 		return -1;
@@ -233,22 +257,22 @@ static int make(struct session *s, struct err *err)
 	a->transport = server_transport(s);
 	if (agent_make(a, tools, n, err) < 0)
 		return -1;
-	a->toolbox.needs_nothing = true;
-	session_acknowledge(s, "by-rule");
+	a->toolbox.needs_nothing = !s->plan.real;
+	session_lay(s);
 	return 0;
 }
 
-static int run(struct session *s, struct err *err)
+/* One round and what comes behind it; nonzero: that was the last one. */
+static int step(struct session *s, struct err *err)
 {
-	int rc = work_begin(&s->agent, err);
+	int rc;
 
-	while (!rc && !s->watch.finding.found) {
-		rc = work_round(&s->agent, err);
-		session_hear(s);
-		if (!rc && !s->watch.finding.found)
-			between_rounds(s);
-	}
-	return s->watch.finding.found ? rc : work_end(&s->agent, rc, err);
+	session_lay(s);
+	rc = work_round(&s->agent, err);
+	session_hear(s);
+	if (!rc && !s->watch.finding.found)
+		between_rounds(s);
+	return s->watch.finding.found ? 1 : rc;
 }
 
 static void count_end(struct session *s)
@@ -280,20 +304,27 @@ static void release(struct session *s)
 	waiter_free(s->agent.waiter);
 	close(s->peer);
 	watch_release(&s->watch);
+	world_release(&s->world);
 	buf_release(&s->heard);
 }
 
-int session_run(const struct session_options *options, struct tallies *tallies, struct finding *ret)
+/* ---- life ---- */
+
+static void enter(struct session *s)
+{
+	session_now = s;
+	clock_fake(fake_mono_us, fake_wall_ms, NULL);
+}
+
+struct session *session_open(const struct session_options *options, struct tallies *tallies)
 {
 	struct session *s = mem_alloc(sizeof(*s));
-	struct err e = ERR_INIT;
-	int rc, found;
 
 	s->mutant = options->mutant;
 	s->tallies = tallies;
 	s->trace = options->trace;
 	s->folder = options->folder;
-	s->watch.epoch = s->watch.checked_epoch = -1;
+	s->watch.epoch = s->watch.checked_epoch = s->watch.checked_request = -1;
 	if (options->plan)
 		s->plan = *options->plan;
 	else
@@ -301,24 +332,48 @@ int session_run(const struct session_options *options, struct tallies *tallies, 
 	if (s->mutant && s->mutant->plan)
 		s->mutant->plan(&s->plan);
 	random_init(&s->random, options->seed ^ 0xabcdef);
-	session_now = s;
-	clock_fake(fake_mono_us, fake_wall_ms, NULL);
+	enter(s);
 	server_init(s);
-	rc = make(s, &e);
-	if (rc < 0) {
-		watch_fail(s, "X1", "the agent could not be made: %s", e.message);
+	s->rc = make(s, &s->err);
+	if (s->rc < 0) {
+		watch_fail(s, "X1", "the agent could not be made: %s", s->err.message);
+		s->over = true;
 	} else {
-		rc = run(s, &e);
+		s->rc = work_begin(&s->agent, &s->err);
+		s->over = s->rc || s->watch.finding.found;
+	}
+	return s;
+}
+
+bool session_step(struct session *s)
+{
+	enter(s);
+	if (!s->over) {
+		s->rc = step(s, &s->err);
+		s->over = s->rc != 0;
+	}
+	return !s->over;
+}
+
+int session_close(struct session *s, const struct session_options *options, struct finding *ret)
+{
+	int found;
+
+	enter(s);
+	if (s->agent.channel && !s->watch.finding.found) {
+		session_lay(s);
+		s->rc = work_end(&s->agent, s->rc, &s->err);
 		session_hear(s);
 		if (!s->watch.finding.found)
-			watch_end(s, rc, &e);
+			watch_end(s, s->rc, &s->err);
 		count_end(s);
-		s->cost.counts = s->agent.counts;
-		if (options->ret_cost)
-			*options->ret_cost = s->cost;
 		if (options->load && !s->watch.finding.found)
 			watch_load(s);
 	}
+	s->cost.counts = s->agent.counts;
+	s->cost.trail = s->server.trail;
+	if (options->ret_cost)
+		*options->ret_cost = s->cost;
 	*ret = s->watch.finding;
 	found = ret->found;
 	release(s);
@@ -326,4 +381,13 @@ int session_run(const struct session_options *options, struct tallies *tallies, 
 	session_now = NULL;
 	free(s);
 	return found;
+}
+
+int session_run(const struct session_options *options, struct tallies *tallies, struct finding *ret)
+{
+	struct session *s = session_open(options, tallies);
+
+	while (session_step(s))
+		;
+	return session_close(s, options, ret);
 }

@@ -5,6 +5,7 @@
  *   agent    the product: work_round over a transport of ours
  *   server   answers calls from memory; enforces its window   server.c, conduct.c
  *   tools    results from the generator                       tools.c
+ *   world    the files and notes that they work on            world.h
  *   watch    what must hold, looked at from outside           watch.c
  *   mutant   what is broken on purpose                        mutants.c
  *
@@ -20,35 +21,43 @@
 #include "server.h"
 #include "tally.h"
 #include "watch.h"
+#include "world.h"
 
 struct mutant;
 
 struct session_cost { /* tokens as they were settled */
 	int64_t fresh, read, written, output, calls;
+	uint64_t trail; /* of all request bodies */
 	struct context_counts counts;
 };
 
 struct session {
 	struct session_plan plan;
 	struct random random;
-	struct tokenizer tokenizer;
+	struct tokenizer tokenizer, tokenizer_apart;
 	const struct mutant *mutant; /* NULL: none */
 	struct tallies *tallies;
 	const char *folder;
 	struct agent agent;
-	int peer;	  /* our end of the agent's channel */
+	int peer; /* our end of the agent's channel */
+	int agents_end;
 	struct buf heard; /* what came and was not looked at */
 	int64_t now_us;
 	int64_t answers; /* to main calls */
 	int64_t numbers; /* for ids and sentences that occur once */
 	bool stopping;	 /* a stop was asked for */
 	bool trace;
+	bool over;
+	int rc; /* of the loop */
+	struct err err;
 	struct session_cost cost;
 	struct server server;
 	struct watch watch;
+	struct world world;
 };
 
-extern struct session *session_now; /* tools and clocks get no argument of ours */
+extern struct session
+	*session_now; /* tools and clocks get no argument of ours: that of the last step */
 
 struct session_options {
 	uint64_t seed;
@@ -65,11 +74,18 @@ struct session_options {
 int session_run(const struct session_options *options, struct tallies *tallies,
 		struct finding *ret);
 
+/* The same in steps of a round, so that several can be under way in one process. The caller closes. */
+struct session *session_open(const struct session_options *options, struct tallies *tallies);
+bool session_step(struct session *s); /* false: it is over */
+int session_close(struct session *s, const struct session_options *options, struct finding *ret);
+
 /* Pumps the channel: what the agent told is read, what we told is taken in by it. */
 void session_hear(struct session *s);
 void session_control(struct session *s, const char *action, const char *body);
 /* What the next report is answered with; stays in the channel until the agent waits for it. */
 void session_acknowledge(struct session *s, const char *key);
+/* Every wait of the agent takes in what lies there: the answer to a report by rule is laid again. */
+void session_lay(struct session *s);
 void session_user_says(struct session *s, struct message *m);
 
 #endif

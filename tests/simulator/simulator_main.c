@@ -20,12 +20,15 @@
 #include "base/text.h"
 #include "cost.h"
 #include "mutants.h"
+#include "pairs.h"
 #include "session.h"
 
 #define WORKERS_MAX   64
 #define FINDINGS_MOST 10 /* then a worker gives up */
 #define MUTANT_TRIES  400
 #define LOAD_EVERY    20
+#define STUCK_S	      120 /* a long session under a sanitizer on a loaded machine takes less */
+#define PAIR_EVERY    100 /* such a session runs with another one beside it */
 #define CI_SESSIONS   10000
 #define ASAN_SESSIONS 300
 
@@ -88,7 +91,13 @@ static int run_session(const struct options *o, const char *base, int64_t seed, 
 
 	if (file_mkdirs(folder, 0700, NULL) < 0)
 		return -1;
-	found = session_run(&options, t, ret);
+	/* Time is virtual: one that really waits is stuck, and its worker dies with the seed on record. */
+	alarm(STUCK_S);
+	if (o->mutant ? o->mutant->pair != NULL : seed % PAIR_EVERY == 0)
+		found = pair_run(&options, t, ret);
+	else
+		found = session_run(&options, t, ret);
+	alarm(0);
 	file_remove_tree(folder, NULL);
 	return found;
 }

@@ -175,5 +175,11 @@ void speech_end(struct speech *s, const char *stop, const struct speech_usage *u
 			 ",\"cache_creation_input_tokens\":%" PRId64 ",\"output_tokens\":%" PRId64
 			 "}",
 			 fresh, u->cached, u->prompt - u->cached - fresh, output);
+	if (u->cleared)
+		buf_addf(&s->out,
+			 ",\"context_management\":{\"applied_edits\":[{\"type\":"
+			 "\"clear_tool_uses_20250919\",\"cleared_tool_uses\":%" PRId64
+			 ",\"cleared_input_tokens\":%" PRId64 "}]}",
+			 u->cleared_uses, u->cleared);
 	buf_adds(&s->out, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
 }

@@ -19,6 +19,7 @@ struct speech {
 struct speech_usage {
 	bool told;
 	int64_t prompt, cached, output; /* prompt: all of it; output < 0: what was said */
+	int64_t cleared, cleared_uses;	/* results that the provider left out of the prompt */
 	bool marked; /* all that was not cached is written to the cache, as behind markers */
 };
 

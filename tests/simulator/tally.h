@@ -27,7 +27,14 @@
 	TALLY(H2_CLEAR, "results cleared (H2)", 500)                                               \
 	TALLY(T8_IDLE, "results cleared after a pause (T8)", 500)                                  \
 	TALLY(H3_COLLAPSE, "rounds collapsed (H3)", 500)                                           \
-	TALLY(T9_DECAY, "results decayed (T9)", 0)                                                 \
+	TALLY(T9_DECAY, "results decayed (T9)", 500)                                               \
+	TALLY(PROVIDER_EDITS, "prompts in which the provider cleared results (H2)", 500)           \
+	TALLY(EDITS_REFUSED, "servers that refused to clear results (H2)", 100)                    \
+	TALLY(APART_CALLS, "summaries asked of another model (H16)", 500)                          \
+	TALLY(FILES_BACK, "files read again after a compaction (H13)", 500)                        \
+	TALLY(MEMOS, "changes of the working memory (H18)", 500)                                   \
+	TALLY(RECALLS, "searches of the history (X4)", 500)                                        \
+	TALLY(PAIRS, "pairs of agents, alone and together (H11)", 50)                              \
 	TALLY(BREAKER_OPEN, "breaker opened (H10)", 500)                                           \
 	TALLY(FORCED_WINDOW, "forced to report by the window", 500)                                \
 	TALLY(SESSIONS_OF_3, "sessions with 3 compactions or more", 0)                             \

@@ -5,7 +5,9 @@
 #define SIMULATOR_TOOLS_H
 
 #include "agent/tools/tool.h"
+#include "plan.h"
 
-const struct tool *sim_tools(size_t *ret_count);
+/* Those of a session of this plan. */
+const struct tool *sim_tools(const struct session_plan *plan, size_t *ret_count);
 
 #endif

@@ -13,7 +13,6 @@
 #include "session.h"
 
 #define FUTILE_MOST	 2
-#define SIDE_MOST	 16 /* three compactions of five calls, with room */
 #define WORDS_EVERY	 16
 #define PLACEHOLDER_MOST 200 /* bytes of the line that may stand in the place of a shorter text */
 
@@ -87,7 +86,11 @@ static void check_size(struct session *s, const struct server_call *c, const str
 	if (c->purpose == CALL_MAIN && c->estimate != ledger_used(&a->ledger))
 		watch_fail(s, "I3", "the estimate %lld is not the ledger's count %lld",
 			   (long long)c->estimate, (long long)ledger_used(&a->ledger));
-	if (c->estimate > most)
+	if (c->apart && c->estimate + c->max_tokens > s->plan.apart_window)
+		watch_fail(s, "H16", "%lld tokens and %lld of answer in another model's %lld",
+			   (long long)c->estimate, (long long)c->max_tokens,
+			   (long long)s->plan.apart_window);
+	if (!c->apart && c->estimate > most)
 		watch_fail(s, "I3", "a request (%s) of %lld tokens above its limit of %lld",
 			   call_purpose_name(c->purpose), (long long)c->estimate, (long long)most);
 	if (r->max_tokens != c->max_tokens)
@@ -213,6 +216,7 @@ static void check_words(struct session *s, const char *body, size_t n)
 	if (w->checked_epoch == s->agent.view.epoch && w->main_requests % WORDS_EVERY)
 		return;
 	w->checked_epoch = s->agent.view.epoch;
+	w->checked_request = w->main_requests;
 	text = first_of(&w->constraints, body, n, false);
 	if (text)
 		watch_fail(s, "X2", "the user's words are not in the request: \"%s\"", text);
@@ -224,7 +228,7 @@ static void check_words(struct session *s, const char *body, size_t n)
 		watch_fail(s, "X3", "a summary of no use was used: \"%s\"", text);
 }
 
-/* ---- X3, H10, H11: compactions ---- */
+/* ---- X3, H10: compactions ---- */
 
 static void check_compactions(struct session *s, const struct server_call *c)
 {
@@ -239,30 +243,6 @@ static void check_compactions(struct session *s, const struct server_call *c)
 			   "%d compactions in a row after which %lld tokens were above the "
 			   "threshold of %lld",
 			   w->futile, (long long)c->prompt, (long long)s->agent.budget.compact);
-}
-
-void watch_call(struct session *s, const struct server_call *c)
-{
-	struct watch *w = &s->watch;
-
-	if (c->purpose == CALL_BACKGROUND) {
-		s->tallies->count[TALLY_BACKGROUND_CALLS]++;
-		return;
-	}
-	for (size_t i = 0; i < s->server.n_open; i++) {
-		const struct server_call *other = s->server.open[i];
-
-		if (other != c && other->purpose != CALL_BACKGROUND)
-			watch_fail(s, "H11", "a call (%s) within a call (%s)",
-				   call_purpose_name(c->purpose),
-				   call_purpose_name(other->purpose));
-	}
-	if (c->purpose != CALL_COMPACT)
-		return;
-	s->tallies->count[TALLY_SIDE_CALLS]++;
-	if (++w->side_calls > SIDE_MOST)
-		watch_fail(s, "H11", "%lld calls of compactions without a request in between",
-			   (long long)w->side_calls);
 }
 
 /* ---- all of it ---- */
@@ -284,6 +264,7 @@ void watch_request(struct session *s, const struct server_call *c, const struct 
 	check_cache(s, r, before);
 	check_results(s, r);
 	check_words(s, body, n);
+	watch_world(s, r, body, n);
 	check_compactions(s, c);
 	if (w->main_requests > 4 * s->plan.max_rounds + 100)
 		watch_fail(s, "X1", "%lld requests in a session of at most %lld rounds",
@@ -291,6 +272,7 @@ void watch_request(struct session *s, const struct server_call *c, const struct 
 	w->asked_us = s->now_us;
 	w->epoch = s->agent.view.epoch;
 	w->breaks_told = w->compactions = w->side_calls = 0;
+	w->trouble = false;
 	w->main_requests++;
 }
 

@@ -34,6 +34,7 @@ struct watch {
 	size_t n_results, cap_results; /* a hash table */
 	int64_t epoch;		       /* of the last main request */
 	int64_t checked_epoch;	       /* X2 was looked at */
+	int64_t checked_request;       /* the last one in which it was */
 	int64_t breaks_told; /* events that told of a cache break since the last main request */
 	int64_t compactions; /* events since the last main request */
 	int64_t all_compactions;
@@ -41,7 +42,10 @@ struct watch {
 	int futile;	    /* in a row */
 	int64_t side_calls; /* since the last main request */
 	int64_t main_requests;
-	int64_t asked_us;  /* the last of them */
+	int64_t asked_us; /* the last of them */
+	/* watch_side.c: what may have caused a compaction. */
+	bool trouble;	   /* with a call of the agent's own since the last good answer */
+	bool wished;	   /* by hand */
 	bool reported;	   /* a report frame came */
 	bool limits_known; /* W1's figures can be computed from the plan alone */
 };
@@ -52,7 +56,14 @@ void watch_fail(struct session *s, const char *rule, const char *fmt, ...)
 void watch_request(struct session *s, const struct server_call *c, const struct reading *r,
 		   size_t before, const char *body, size_t n);
 /* A call begins. */
-void watch_call(struct session *s, const struct server_call *c);
+void watch_call(struct session *s, struct server_call *c);
+/* The answer of a call is complete; something went wrong with it. */
+void watch_call_ends(struct session *s, const struct server_call *c);
+void watch_trouble(struct session *s, const struct server_call *c);
+/* A compaction was told of: did something that may cause it come before (H11)? */
+void watch_cause(struct session *s, const char *body, size_t n);
+/* What must be before the model after a compaction, and at every time (watch_world.c). */
+void watch_world(struct session *s, const struct reading *r, const char *body, size_t n);
 /* An event of the agent: its name and body (watch_events.c). */
 void watch_event(struct session *s, const char *name, const char *body, size_t n);
 /* rc of the loop; the agent is still there. */

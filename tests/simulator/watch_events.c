@@ -45,6 +45,7 @@ void watch_event(struct session *s, const char *name, const char *body, size_t n
 		w->breaks_told += rows[i].meaning != MEANS_NOTHING;
 		if (rows[i].meaning != MEANS_COMPACT)
 			continue;
+		watch_cause(s, body, n);
 		w->compactions++;
 		w->all_compactions++;
 	}
