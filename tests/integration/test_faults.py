@@ -2,11 +2,13 @@
 """Faults of the provider over real HTTP: what can be retried is retried and costs nothing else, what cannot ends with
 its reason and exit status. Item 4 of the issue; traps of sections G, H and I, trap 68.
 """
+import itertools
 import json
 
-from rig import answer, call, check, equal, in_turn, main, report, shell, test
+from rig import FEWER, answer, call, check, equal, in_turn, main, report, shell, test
 
 PROTOCOLS = ("rehearsal", "rehearsal+openai")
+turns = itertools.count()
 
 
 def with_fault(world, fault, *options, status=0, times=1, turn=1, protocol="rehearsal", **top):
@@ -26,8 +28,13 @@ def went_on(world, done, run):
     equal(world.git("show", f"{run.branch()}:two.txt"), "two", "the second command ran once")
 
 
+def protocols():
+    """Both; under the sanitizers one of them, the other one the next time."""
+    return [PROTOCOLS[next(turns) % 2]] if FEWER else PROTOCOLS
+
+
 def retried(world, fault, *options, **kw):
-    for protocol in PROTOCOLS:
+    for protocol in protocols():
         done, run = with_fault(world, fault, *options, protocol=protocol, **kw)
         went_on(world, done, run)
         retries = [r for r in run.records() if "retry" in r["type"] or "limit" in r["type"]]
@@ -105,7 +112,7 @@ def tries_are_used_up(world):
 
 @test
 def refusals_are_not_retried(world):
-    for status, expected in ((400, 1), (401, 3), (403, 3), (404, 1), (422, 1)):
+    for status, expected in ((400, 1), (401, 3)) if FEWER else ((400, 1), (401, 3), (403, 3), (404, 1), (422, 1)):
         done, run = with_fault(world, {"status": status, "message": "no such thing here"}, status=None, times=99)
         check(done.status in (expected, 1, 3), f"exit status of {status}", done)
         equal([r for r in run.records() if r["type"] == "gateway.retry"], [], f"retries of {status}")
