@@ -37,6 +37,7 @@
 static const char *const outcome_names[] = {
 	[OUTCOME_NONE] = "failed",     [OUTCOME_DONE] = "done",	  [OUTCOME_FAILED] = "failed",
 	[OUTCOME_STOPPED] = "stopped", [OUTCOME_LIMIT] = "limit", [OUTCOME_LOST] = "lost",
+	[OUTCOME_RESET] = "reset",
 };
 
 static const char *outcome_name(enum outcome_status status)

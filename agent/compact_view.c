@@ -262,6 +262,7 @@ int compact_replace(struct compact_job *job, struct err *err)
 	a->undo.epoch = a->view.epoch;
 	boundary.post_tokens = ledger_used(&a->ledger);
 	transcript_boundary(a->transcript, &boundary);
+	a->boundaries++;
 	count(job);
 	tell(job, boundary.post_tokens);
 	return 0;
@@ -295,6 +296,7 @@ int compact_undo(struct agent *a, struct err *why)
 	a->compact_hold = true; /* else the next round would do it again */
 	a->validator = (struct validator){.n = 0};
 	transcript_undone(a->transcript);
+	a->boundaries--;
 	event_warning(a->channel, "the last compaction was undone");
 	return 0;
 }

@@ -118,6 +118,7 @@ static enum ledger_category text_category(enum block_origin origin)
 	case ORIGIN_TOOL: return LEDGER_RESULTS;
 	case ORIGIN_ATTACHMENT: return LEDGER_ATTACHMENTS;
 	case ORIGIN_HOOK: return LEDGER_HOOKS;
+	case ORIGIN_HANDOFF: return LEDGER_SUMMARY;
 	case ORIGIN_MEMORY: return LEDGER_MEMORY;
 	case ORIGIN_NUDGE: return LEDGER_NOTES;
 	case ORIGIN_SUMMARY: return LEDGER_SUMMARY;

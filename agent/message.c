@@ -27,6 +27,7 @@ static const char *const origin_names[] = {
 	[ORIGIN_SUMMARY] = "summary",
 	[ORIGIN_ATTACHMENT] = "attachment",
 	[ORIGIN_HOOK] = "hook",
+	[ORIGIN_HANDOFF] = "handoff",
 	[ORIGIN_MEMORY] = "memory",
 	[ORIGIN_EVALUATOR] = "evaluator",
 };

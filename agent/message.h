@@ -39,6 +39,7 @@ enum block_origin {
 	ORIGIN_ATTACHMENT, /* put back after a compaction, or by a hook: files, jobs (H13) */
 	ORIGIN_HOOK,	   /* what a hook printed (M6): data */
 	ORIGIN_MEMORY,	   /* the model's own notes, plan and working memory (H4, H18) */
+	ORIGIN_HANDOFF,	   /* the document from which this generation began (R1) */
 	ORIGIN_EVALUATOR,  /* an evaluator's critique (A8): a speaker like the task's */
 };
 

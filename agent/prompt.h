@@ -45,6 +45,9 @@ char *prompt_system(const struct agent_settings *settings);
 	"Interrupted: the call was ended before it was done; it may have had effects."
 #define RESULT_NOT_RUN	   "Not run: the work was stopped before this call began."
 #define RESULT_ONLY_REPORT "Not run: only `report` may be called now."
-#define RESULT_ACCEPTED	   "The report was delivered."
+#define RESULT_GOES_ON	   "Not delivered: work is still open, and it goes on in a fresh window."
+#define NUDGE_NO_RESET                                                                             \
+	"There is no fresh window to go on in. If you cannot go on here, call `report` again."
+#define RESULT_ACCEPTED "The report was delivered."
 
 #endif

@@ -12,6 +12,7 @@
 #include "agent/effect.h"
 #include "agent/events.h"
 #include "agent/prompt.h"
+#include "agent/reset.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -87,9 +88,9 @@ static void end_as_reported(struct agent *a)
 {
 	/* A report that was forced by a limit of this conversation is delivered, but the work is
 	 * cut. */
-	if (a->forced == FORCED_ROUNDS || a->forced == FORCED_WINDOW)
+	if (a->forced == FORCED_ROUNDS || a->forced == FORCED_WINDOW || a->forced == FORCED_RESET)
 		agent_end(a, OUTCOME_LIMIT,
-			  a->forced == FORCED_WINDOW ? CALL_OVERFLOW : CALL_CLASS_NONE, "%s",
+			  a->forced == FORCED_ROUNDS ? CALL_CLASS_NONE : CALL_OVERFLOW, "%s",
 			  a->forced_why);
 	else
 		agent_end(a, OUTCOME_DONE, CALL_CLASS_NONE, "%s", "");
@@ -121,6 +122,10 @@ int report_take(struct agent *a, struct arrival *arrival, struct err *err)
 		arrival->result.is_error = true;
 		buf_adds(&arrival->result.text, e.message);
 		return ++a->wrong_reports > REPORT_WRONG_MAX ? give_up(a, input, arrival, err) : 0;
+	}
+	if (reset_is_anxious(a, report)) {
+		buf_adds(&arrival->result.text, RESULT_GOES_ON);
+		return 0;
 	}
 	if (deliver(a, report, call->id, err) < 0)
 		return -1;

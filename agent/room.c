@@ -146,6 +146,14 @@ static int compact_with_focus(struct agent *a, enum compact_trigger trigger, str
 	return rc < 0 ? -1 : 0;
 }
 
+/* R1: another compaction in this generation would be one too many, and a reset is to be had. */
+static bool too_many(const struct agent *a)
+{
+	int64_t most = a->settings->knobs.max_compactions;
+
+	return most && a->boundaries >= most && reset_possible(a);
+}
+
 /* Which reason to compact there is now; false: none. */
 static bool choose_trigger(struct agent *a, enum compact_trigger *ret)
 {
@@ -157,6 +165,10 @@ static bool choose_trigger(struct agent *a, enum compact_trigger *ret)
 	    a->conversation.round - a->notes.call_round <= 2)
 		return false;
 	at_break = breaks_take(a);
+	if (used > MIN(cheap, a->budget.compact) && too_many(a)) {
+		a->resets.due = true;
+		return false;
+	}
 	if (used > (a->compact_hold ? cheap : a->budget.compact)) {
 		*ret = COMPACT_THRESHOLD;
 		return true;

@@ -23,6 +23,7 @@
 #include "agent/instructions_news.h"
 #include "agent/memory_show.h"
 #include "agent/prompt.h"
+#include "agent/handoff_take.h"
 #include "agent/report_tool.h"
 #include "agent/resume.h"
 #include "agent/room.h"
@@ -34,9 +35,20 @@
 
 /* ---- before a request ---- */
 
+/* R5: whoever reads the report learns why nobody went on. */
+static void add_refusal(struct agent *a)
+{
+	size_t n = strlen(a->forced_why);
+
+	if (a->resets.refused)
+		snprintf(a->forced_why + n, sizeof(a->forced_why) - n, "; no reset: %s",
+			 a->resets.why);
+}
+
 /* forced_why is filled in. */
 static void force(struct agent *a, enum forced forced)
 {
+	add_refusal(a);
 	AUTO_FREE char *text = mem_printf(NUDGE_FORCED, a->forced_why);
 
 	a->forced = forced;
@@ -58,39 +70,105 @@ static void force_by_rounds(struct agent *a)
 	force(a, FORCED_ROUNDS);
 }
 
-static void force_by_window(struct agent *a, int64_t used)
+static void force_by_window(struct agent *a)
 {
 	snprintf(a->forced_why, sizeof(a->forced_why),
-		 "the context window is nearly full (%lld of %lld tokens)", (long long)used,
-		 (long long)a->budget.effective);
+		 "the context window is nearly full (%lld of %lld tokens)",
+		 (long long)ledger_used(&a->ledger), (long long)a->budget.effective);
 	force(a, FORCED_WINDOW);
 }
 
-/* Until there is a successor to go on with a fresh window, the work so far is reported and kept. */
-static void force_by_reset(struct agent *a)
+/* There is no successor to go on with a fresh window: the work so far is reported and kept. */
+static void force_by_breaker(struct agent *a)
 {
 	snprintf(a->forced_why, sizeof(a->forced_why), "a reset of the context is wanted: %s",
 		 a->breaker.why);
 	force(a, FORCED_RESET);
 }
 
+/* W8, H10, X1: what ends a generation and not the work, if its role lets it. 1: it has ended. */
+static int end_generation(struct agent *a, enum handoff_reason reason, const char *why,
+			  void (*report)(struct agent *a), struct err *err)
+{
+	int rc = reset_possible(a) ? reset_run(a, reason, why, err) : 0;
+
+	if (rc || !report)
+		return rc;
+	report(a);
+	return 0;
+}
+
+static int end_by_rounds(struct agent *a, struct err *err)
+{
+	AUTO_FREE char *why = mem_printf("the limit of %lld rounds of one conversation is reached",
+					 (long long)a->settings->max_rounds);
+
+	return end_generation(a, HANDOFF_ROUNDS, why, force_by_rounds, err);
+}
+
+static int end_by_breaker(struct agent *a, struct err *err)
+{
+	bool checks = a->breaker.checks >= BREAKER_CHECKS;
+	AUTO_FREE char *why = mem_printf("compaction is given up: %s", a->breaker.why);
+
+	return end_generation(a, checks ? HANDOFF_SUMMARY : HANDOFF_BREAKER, why, force_by_breaker,
+			      err);
+}
+
+static int end_by_request(struct agent *a, char *why, struct err *err)
+{
+	int rc = 0;
+
+	if (reset_possible(a))
+		rc = reset_run(a, HANDOFF_REQUEST, *why ? why : "somebody asked for it", err);
+	else
+		event_warning(a->channel, "no reset: %s",
+			      a->resets.refused ? a->resets.why : "the role says never");
+	free(why);
+	return rc;
+}
+
+static int end_by_anxiety(struct agent *a, struct err *err)
+{
+	AUTO_FREE char *why = mem_strdup(a->resets.anxious);
+
+	*a->resets.anxious = '\0';
+	int rc = reset_run(a, HANDOFF_ANXIETY, why, err);
+	if (rc == 0)
+		agent_nudge(a, NUDGE_NO_RESET);
+	return rc;
+}
+
 /* The parent's wish goes first, since it may come while another limit has forced the agent already.
  */
-static void check_limits(struct agent *a)
+static int check_limits(struct agent *a, struct err *err)
 {
 	int64_t used = ledger_used(&a->ledger);
 	const char *reason = "";
+	char *wish;
 
-	if (waiter_report_wanted(a->waiter, &reason))
+	if (waiter_report_wanted(a->waiter, &reason)) {
 		force_by_parent(a, reason);
-	else if (a->forced)
-		return;
-	else if (a->conversation.round >= a->settings->max_rounds)
-		force_by_rounds(a);
-	else if (a->breaker.state == BREAKER_OPEN)
-		force_by_reset(a);
-	else if (used >= a->budget.closing)
-		force_by_window(a, used);
+		return 0;
+	}
+	if (a->forced)
+		return 0;
+	if ((wish = waiter_take_reset(a->waiter)))
+		return end_by_request(a, wish, err);
+	if (a->conversation.round >= a->settings->max_rounds)
+		return end_by_rounds(a, err);
+	if (a->breaker.state == BREAKER_OPEN)
+		return end_by_breaker(a, err);
+	if (*a->resets.anxious)
+		return end_by_anxiety(a, err);
+	if (a->resets.due)
+		return end_generation(a, HANDOFF_COMPACTIONS,
+				      "the most compactions of one conversation are made", NULL,
+				      err);
+	if (used >= a->budget.closing)
+		return end_generation(a, HANDOFF_WINDOW, "the window is full", force_by_window,
+				      err);
+	return 0;
 }
 
 /* ---- after an answer ---- */
@@ -309,8 +387,9 @@ int work_round(struct agent *a, struct err *err)
 
 	if (room_make(a, err) < 0)
 		return -1;
-	check_limits(a);
-	rc = check_forced(a, err);
+	rc = check_limits(a, err);
+	if (!rc)
+		rc = check_forced(a, err);
 	if (!rc)
 		rc = ask_model(a, &r, err);
 	if (rc)
@@ -340,7 +419,7 @@ int work_begin(struct agent *a, struct err *err)
 {
 	if (a->settings->resume)
 		return resume_begin(a, err);
-	struct message *opening = conversation_opening(a->settings);
+	struct message *opening = handoff_opening(a, conversation_opening(a->settings));
 	int rc = hooks_at_start(a, opening, err);
 
 	memory_add_earlier(a, opening);

@@ -12,6 +12,7 @@
 #include "agent/context/about.h"
 #include "agent/events.h"
 #include "agent/memory_show.h"
+#include "agent/handoff_take.h"
 #include "agent/prompt.h"
 #include "agent/resume.h"
 #include "agent/resume_calls.h"
@@ -154,7 +155,7 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	session_notes_init(a);
 	breaks_init(a);
 	transcript_follow(a->transcript, a->words.writer);
-	if (s->resume && resume_load(a, err) < 0)
+	if (handoff_load(a, err) < 0 || (s->resume && resume_load(a, err) < 0))
 		return -1;
 	if (!s->resume)
 		transcript_start(a->transcript, s);
@@ -168,6 +169,7 @@ void agent_release(struct agent *a)
 {
 	session_notes_release(a);
 	resume_calls_free(a->resumed);
+	handoff_free(a->handoff);
 	free(a->undo.list);
 	transcript_close(a->transcript);
 	user_words_release(&a->words);

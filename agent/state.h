@@ -32,6 +32,7 @@
 #include "agent/occupancy.h"
 #include "agent/record.h"
 #include "agent/repeat.h"
+#include "agent/reset.h"
 #include "agent/session_notes.h"
 #include "agent/start.h"
 #include "agent/toolbox.h"
@@ -47,6 +48,7 @@ enum outcome_status {
 	OUTCOME_STOPPED,
 	OUTCOME_LIMIT,
 	OUTCOME_LOST,
+	OUTCOME_RESET, /* a successor goes on (R1) */
 };
 
 struct outcome {
@@ -105,10 +107,12 @@ struct agent {
 	struct session_notes notes;
 	struct compact_undo undo;
 	struct context_counts counts;
-	size_t words_shown;	      /* of the user's words, in the heads of the view */
-	int64_t compact_base;	      /* tokens after the last compaction; 0: there was none */
-	int64_t compact_round;	      /* of it */
-	int64_t early_rest;	      /* round until which the prices are not asked again */
+	size_t words_shown;    /* of the user's words, in the heads of the view */
+	int64_t compact_base;  /* tokens after the last compaction; 0: there was none */
+	int64_t compact_round; /* of it */
+	int64_t early_rest;    /* round until which the prices are not asked again */
+	struct resets resets;
+	struct handoff *handoff;      /* from which this generation began; NULL: none */
 	struct resume_calls *resumed; /* of a generation that was cut off; NULL: a new one */
 	int64_t resumes;	      /* times that this generation was resumed (R6) */
 	int64_t boundaries;	      /* compactions of this generation that hold (R1) */

@@ -47,6 +47,7 @@ static const struct field {
 	{"cache", FIELD_WORD, offsetof(struct model, cache), cache_words},
 	{"min_cache_prefix", FIELD_COUNT, offsetof(struct model, min_cache_prefix), NULL},
 	{"preserved_thinking", FIELD_BOOL, offsetof(struct model, preserved_thinking), NULL},
+	{"no_anxiety", FIELD_BOOL, offsetof(struct model, no_anxiety), NULL},
 	{"keeps_thinking", FIELD_BOOL, offsetof(struct model, keeps_thinking), NULL},
 	{"context_edits", FIELD_BOOL, offsetof(struct model, context_edits), NULL},
 	{"usage_in_stream", FIELD_BOOL, offsetof(struct model, usage_in_stream), NULL},

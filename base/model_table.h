@@ -41,8 +41,9 @@ struct model {
 	enum model_cache cache;
 	int64_t min_cache_prefix;
 	bool preserved_thinking; /* history must be append-only */
-	bool keeps_thinking;	 /* W9: thinking after the loop stays in the window */
-	bool context_edits;	 /* the provider can clear old tool results itself (wire.md 1.9) */
+	bool no_anxiety; /* R7: it does not end early because its window fills; to be measured for each version */
+	bool keeps_thinking; /* W9: thinking after the loop stays in the window */
+	bool context_edits;  /* the provider can clear old tool results itself (wire.md 1.9) */
 	bool usage_in_stream;
 	bool parallel_tools;
 	bool images;

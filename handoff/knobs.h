@@ -95,6 +95,10 @@
 	KNOB(reminder_pct, "reminder_pct", PERCENT, 0, 100, 40,                                    \
 	     "an event says that this share is used; 0: never")                                    \
 	/* What comes back (H13, H18). */                                                          \
+	KNOB(max_compactions, "max_compactions", COUNT, 0, 1000000, 6,                             \
+	     "of one generation, before a Context Reset where the role allows one; 0: no limit")   \
+	KNOB(anxiety_pct, "anxiety_pct", PERCENT, 0, 100, 60,                                      \
+	     "of effective: a report with open work above it leads to a reset; 0: it is believed") \
 	KNOB(rehydrate_files, "rehydrate_files", COUNT, 0, 100, 5,                                 \
 	     "files that are read again after a compaction")                                       \
 	KNOB(rehydrate_file, "rehydrate_file", TOKENS, 100, 1000000, 5000, "of each so much")      \

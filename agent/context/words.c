@@ -300,6 +300,7 @@ static bool speaker_of(const struct block *b, enum speaker_kind *ret)
 	case ORIGIN_SUMMARY:
 	case ORIGIN_ATTACHMENT:
 	case ORIGIN_HOOK:
+	case ORIGIN_HANDOFF:
 	case ORIGIN_MEMORY: break;
 	}
 	return false;
@@ -321,6 +322,26 @@ static size_t enter(struct user_words *words, const struct block *b, enum speake
 	constraints_find(w.text, w.n, &w.constraints);
 	push(words, &w);
 	return words->n - 1;
+}
+
+/* Is it a part of what is known? A constraint is, of the message that it stands in. */
+static bool is_part(const struct user_words *words, const char *text, size_t n)
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (memmem(words->list[i].text, words->list[i].n, text, n))
+			return true;
+	return false;
+}
+
+void user_words_enter(struct user_words *words, enum speaker_kind speaker, const char *text,
+		      size_t n)
+{
+	struct block b = {.kind = BLOCK_TEXT, .text = (char *)text, .text_len = n};
+
+	if (!n || is_part(words, text, n))
+		return;
+	size_t i = enter(words, &b, speaker, 0); /* which may move the list */
+	write_word(words, &words->list[i]);
 }
 
 static bool is_long(const struct user_words *words, const struct word *w,
@@ -410,11 +431,11 @@ void user_words_take_conversation(struct user_words *words, const struct convers
 		for (size_t k = 0; m->role == MESSAGE_USER && k < m->n_blocks; k++) {
 			enum speaker_kind speaker;
 
-			if (speaker_of(&m->blocks[k], &speaker) &&
-			    !holds_block(words, &m->blocks[k], m->uid))
-				write_word(
-					words,
-					&words->list[enter(words, &m->blocks[k], speaker, m->uid)]);
+			if (!speaker_of(&m->blocks[k], &speaker) ||
+			    holds_block(words, &m->blocks[k], m->uid))
+				continue;
+			size_t at = enter(words, &m->blocks[k], speaker, m->uid);
+			write_word(words, &words->list[at]);
 		}
 	}
 }

@@ -75,6 +75,10 @@ void user_words_resize(struct user_words *words, int64_t room);
 /* Takes over the words.jsonl of an earlier generation: what this ledger does not have yet. */
 int user_words_inherit(struct user_words *words, const char *path, struct err *err);
 
+/* What somebody said elsewhere (a handoff from another place); nothing if it is known. */
+void user_words_enter(struct user_words *words, enum speaker_kind speaker, const char *text,
+		      size_t n);
+
 /* A user message that is about to be appended as `uid`. Blocks of a speaker are entered, verbatim; one
  * above whole_bytes or above a quarter of effective is replaced in `m` by its head and tail, all its
  * constraints and the path of a file with all of it: decided here, once (T3, I4). -1 and a text for the

@@ -342,6 +342,23 @@ static void on_report(struct fake_parent *p, const struct frame *f)
 	channel_send(p->channel, FRAME_ACK, buf_str(&fields), "{}", 2);
 }
 
+static void on_reset(struct fake_parent *p, const struct frame *f)
+{
+	const char *answer = NULL;
+
+	json_object_put(p->reset);
+	p->reset = NULL;
+	assert_int_equal(json_parse(f->body, f->len, &p->reset, NULL), 0);
+	p->n_resets++;
+	if (p->on_reset)
+		answer = p->on_reset(p, p->n_resets, p->reset);
+	bool ok = !answer;
+	if (!answer)
+		answer = "{\"accepted\":true}";
+	channel_sendf(p->channel, FRAME_ACK, answer, strlen(answer), "\"call\":\"%s\",\"ok\":%s",
+		      json_str(f->header, "call", ""), ok ? "true" : "false");
+}
+
 static void on_hook(struct fake_parent *p, const struct frame *f)
 {
 	const char *event = json_str(f->header, "event", "");
@@ -377,6 +394,7 @@ static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct
 	case FRAME_REPORT: on_report(p, f); return 0;
 	case FRAME_RESULT: on_result(p, f); return 0;
 	case FRAME_HOOK: on_hook(p, f); return 0;
+	case FRAME_RESET: on_reset(p, f); return 0;
 	case FRAME_USAGE:
 		p->usages++;
 		p->estimated_usages += json_flag(f->header, "estimated", false);
@@ -497,6 +515,7 @@ void fake_release(struct fake_parent *p)
 	buf_release(&p->background_body);
 	buf_release(&p->events);
 	buf_release(&p->hooks);
+	json_object_put(p->reset);
 	json_object_put(p->report);
 	json_object_put(p->result_body);
 	free(p->report_call);

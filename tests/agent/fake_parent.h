@@ -58,6 +58,8 @@ struct fake_parent {
 	/* The answer to a `hook` frame, as JSON; NULL: none is sent. */
 	const char *(*on_hook)(struct fake_parent *p, const char *event, const char *subject,
 			       struct json_object *body);
+	/* The answer to the n-th `reset` frame, as JSON; NULL: {"accepted": true}. */
+	const char *(*on_reset)(struct fake_parent *p, size_t n, struct json_object *body);
 	bool refuse_reports, mute_reports;
 	size_t file_limit; /* the largest file that the agent can write; 0: none */
 	void *arg;
@@ -78,7 +80,9 @@ struct fake_parent {
 	bool hello;
 	struct buf hooks; /* "EVENT SUBJECT\n" of each hook that was asked for */
 	size_t cancels, usages, estimated_usages, acks;
-	struct buf events;	    /* "NAME BODY\n" each */
+	struct buf events;	   /* "NAME BODY\n" each */
+	struct json_object *reset; /* the body of the last reset frame */
+	size_t n_resets;
 	struct json_object *report; /* the body of the report frame */
 	char *report_call;
 	char *result; /* status */

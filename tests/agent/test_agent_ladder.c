@@ -216,7 +216,7 @@ static void r4_twice_means_reset(void **state)
 	struct fake_parent p = {.pid = 0};
 
 	RUN(&p, script, SETTINGS);
-	assert_string_equal(p.result, "done"); /* by the report that it was forced to */
+	assert_string_equal(p.result, "limit"); /* with the report that it was forced to */
 	fake_expect(&p, 6, "src/made_up.c");
 	fake_expect(&p, 6, "could not be used");
 	fake_expect(&p, 7, "a reset of the context is wanted");
