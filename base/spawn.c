@@ -67,7 +67,7 @@ IN_CHILD int set_group(struct child *c)
 {
 	if (c->opts->new_session)
 		return setsid() < 0 ? -1 : 0;
-	return setpgid(0, 0);
+	return c->opts->same_group ? 0 : setpgid(0, 0);
 }
 
 IN_CHILD int change_folder(struct child *c)

@@ -27,6 +27,7 @@ struct spawn_opts {
 	int fd_channel;		   /* becomes descriptor 3; -1: none */
 	int fd_extra; /* becomes descriptor 4 (the sealed key file, or a box's policy); -1: none */
 	bool new_session;    /* setsid: no controlling terminal; else setpgid(0, 0) */
+	bool same_group;     /* neither: a program that the user talks to on the terminal */
 	int death_signal;    /* PR_SET_PDEATHSIG; 0: none */
 	bool restore_nofile; /* give the child the RLIMIT_NOFILE that baton was started with */
 };

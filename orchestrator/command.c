@@ -81,6 +81,15 @@ static const struct command commands[] = {
 	 .scope = SCOPE_RESET,
 	 .max_args = 1,
 	 .run = cmd_reset},
+	{.name = "handoff",
+	 .args = "check|show|edit FILE|RUN/AGENT[/GENERATION]",
+	 .summary = "look at, check and change what one agent leaves for the next",
+	 .more = "check says what of it is present, concrete and true: exit status 0 good, 1 "
+		 "refused, 2 usage.\n"
+		 "edit opens it in EDITOR.",
+	 .scope = SCOPE_HANDOFF,
+	 .max_args = 2,
+	 .run = cmd_handoff},
 	{.name = "diff",
 	 .args = "[RUN[/AGENT]]",
 	 .summary = "what an agent changed",

@@ -62,6 +62,7 @@ int cmd_ls(struct settings *s);
 int cmd_show(struct settings *s);
 int cmd_context(struct settings *s);
 int cmd_compact(struct settings *s);
+int cmd_handoff(struct settings *s);
 int cmd_diff(struct settings *s);
 int cmd_stop(struct settings *s);
 int cmd_clean(struct settings *s);

@@ -80,8 +80,8 @@
 	       "TIME", "time limit of a hook that names none")                                     \
 	OPTION(BRANCH_PREFIX, "branch-prefix", STRING, SCOPE_RUN, CFG_ANY, 0, 0, "baton", "NAME",  \
 	       "first part of the branches' names")                                                \
-	OPTION(SHELL_TIMEOUT, "shell-timeout", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "2m", "TIME",  \
-	       "time limit of a shell call that asks for none")                                    \
+	OPTION(SHELL_TIMEOUT, "shell-timeout", DURATION, SCOPE_SHELLS, CFG_ANY, 1, 0, "2m",        \
+	       "TIME", "time limit of a shell call that asks for none")                            \
 	OPTION(MODEL_IDLE, "model-idle", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "15m", "TIME",       \
 	       "watchdog: an agent without model progress for so long is stopped")                 \
 	OPTION(TOOL_IDLE, "tool-idle", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "10m", "TIME",         \
@@ -106,8 +106,8 @@
 	       "SEVERITY", "findings from SEVERITY on are tried to be refuted")                    \
 	OPTION(SARIF, "sarif", PATH, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "FILE",                      \
 	       "write the findings as SARIF 2.1.0 too")                                            \
-	OPTION(OUTPUT, "output", PATH, SCOPE_REVIEW, CFG_CLI, 0, 0, "", "FILE",                    \
-	       "write the Markdown report to FILE too")                                            \
+	OPTION(OUTPUT, "output", PATH, SCOPE_WRITERS, CFG_CLI, 0, 0, "", "FILE",                   \
+	       "write the Markdown report, or the handoff that is imported, to FILE")              \
 	OPTION(CHECKPOINT, "checkpoint-every", DURATION, SCOPE_RUN, CFG_ANY, 0, 0, "2m", "TIME",   \
 	       "store uncommitted work at most so often while it changes; 0: never")               \
 	OPTION(KEEP, "keep", FLAG, SCOPE_RUN, CFG_ANY, 0, 0, "", "",                               \
@@ -131,6 +131,8 @@
 	       "use the text of FILE in its place")                                                \
 	OPTION(SHOW, "show", FLAG, SCOPE_COMPACT, CFG_CLI, 0, 0, "", "",                           \
 	       "what the last compaction replaced, and by what, as a diff")                        \
+	OPTION(RUN, "run", FLAG, SCOPE_HANDOFF, CFG_CLI, 0, 0, "", "",                             \
+	       "handoff check: run its commands too, in a box, in a copy of its files")            \
 	OPTION(CHECK, "check", FLAG, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "",                        \
 	       "only read the scenario and report mistakes")                                       \
 	OPTION(LOG, "log", PATH, SCOPE_REHEARSE, CFG_CLI, 0, 0, "", "FILE",                        \

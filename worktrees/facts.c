@@ -130,9 +130,8 @@ static int find_off(const struct facts *f, struct json_object *found, struct buf
 	}
 	if (!asked.len || !f->n_tips)
 		return 0;
-	buf_adds(&asked, "--not\n");
 	for (size_t i = 0; i < f->n_tips; i++)
-		buf_addf(&asked, "%s\n", f->tips[i]);
+		buf_addf(&asked, "^%s\n", f->tips[i]);
 	cmd.in = &asked;
 	return git_run(&cmd, GIT_ARGS("rev-list", "--stdin"), off, err);
 }
