@@ -19,7 +19,7 @@
 
 #include "agent/calibration.h"
 #include "agent/events.h"
-#include "agent/memory_show.h"
+#include "agent/layers.h"
 #include "agent/round.h"
 #include "agent/state.h"
 #include "base/clock.h"
@@ -106,7 +106,7 @@ static void send_result(struct agent *a)
 	buf_adds(&body, ",\"calibration\":");
 	calibration_write(&a->ledger.estimator, &body);
 	buf_adds(&body, ",\"memory\":");
-	memory_write_lasting(a, &body);
+	layers_end(a, &body);
 	buf_addc(&body, '}');
 	channel_send(a->channel, FRAME_RESULT, buf_str(&fields), body.data, body.len);
 }

@@ -1,21 +1,18 @@
 /*
- * compact_view.c - what stands in the place of the older rounds.
+ * compact_view.c - puts the new head (layers.h) in the place of the older rounds.
  *
- * The new head holds the opening's own parts, the user's words by code (X2), the summary, and what
- * attach.c brings back. The boundary record (H12) says what was kept, so that the view can be built again
- * from the transcript; the old list is kept for an undo as long as the generation lives.
+ * The boundary record (H12) says what was kept, so that the view can be built again from the transcript; the
+ * old list is kept for an undo until the next rewrite.
  */
 #include "agent/compact_job.h"
 #include "agent/compact_review.h"
 
 #include <inttypes.h>
 
-#include "agent/attach.h"
 #include "agent/context/epoch.h"
 #include "agent/context/price.h"
-#include "agent/context/summary.h"
 #include "agent/events.h"
-#include "agent/instructions_news.h"
+#include "agent/layers.h"
 #include "agent/tools/tool.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -51,116 +48,6 @@ void compact_facts(struct compact_job *job)
 	}
 	buf_adds(&job->summary,
 		 "Look at the working tree (git status, git diff) before you go on.");
-}
-
-/* X2: what the user said is put back by code, constraints whole and word for word. */
-static void add_words(struct agent *a, struct message *head)
-{
-	struct user_words_rendered rendered;
-	AUTO_BUF struct buf text = BUF_INIT;
-	struct err why = ERR_INIT;
-
-	if (user_words_render(&a->words, 0, &a->ledger, &text, &rendered, &why) < 0)
-		event_warning(a->channel, "%s", why.message);
-	message_add_text(head, ORIGIN_NUDGE, text.data, text.len);
-	a->words_shown = a->words.n;
-}
-
-/* The opening's blocks, with the words of its speaker in their rendered form. */
-static void add_opening(struct agent *a, struct message *head)
-{
-	const struct message *opening = a->conversation.messages[0];
-	bool words = false;
-
-	for (size_t i = 0; i < opening->n_blocks; i++) {
-		enum block_origin origin = opening->blocks[i].origin;
-
-		if (origin == ORIGIN_MEMORY || origin == ORIGIN_HOOK)
-			continue; /* their present state is an attachment */
-		if (origin == ORIGIN_INSTRUCTIONS)
-			continue; /* instructions_head has them */
-		if (origin != ORIGIN_USER && origin != ORIGIN_TASK)
-			message_add_block(head, &opening->blocks[i]);
-		else if (!words)
-			add_words(a, head);
-		words |= origin == ORIGIN_USER || origin == ORIGIN_TASK;
-	}
-}
-
-static void add_summary(const struct compact_job *job, struct message *head)
-{
-	AUTO_BUF struct buf text = BUF_INIT;
-	int64_t last = job->a->view.list[job->tail]->round - 1;
-
-	switch (job->kind) {
-	case KIND_RULE: buf_add(&text, job->summary.data, job->summary.len); break;
-	case KIND_NOTES:
-		summary_frame_notes(&text, job->summary.data, job->summary.len, last);
-		break;
-	case KIND_FROM:
-		summary_frame(&text, job->summary.data, job->summary.len,
-			      job->a->view.list[job->from]->round, last);
-		break;
-	case KIND_FULL:
-	case KIND_UP_TO: summary_frame(&text, job->summary.data, job->summary.len, 1, last); break;
-	}
-	message_add_text(head, ORIGIN_SUMMARY, text.data, text.len);
-}
-
-/* X2: a summary that goes takes along the words that stood with it. */
-static bool takes_words_along(const struct compact_job *job)
-{
-	const struct view *view = &job->a->view;
-
-	for (size_t i = job->from; i < job->tail; i++)
-		for (size_t k = 0; k < view->list[i]->n_blocks; k++)
-			if (view->list[i]->blocks[k].origin == ORIGIN_SUMMARY)
-				return true;
-	return false;
-}
-
-/* What comes back takes half of what is left below the threshold at most: it must not be what fills the
- * window again (H12). */
-static int64_t attach_room(const struct compact_job *job, const struct message *head)
-{
-	const struct agent *a = job->a;
-	int64_t left = a->budget.compact - a->ledger.category[LEDGER_SYSTEM] -
-		       a->ledger.category[LEDGER_TOOLS] - compact_estimate(&a->view, 0, job->from) -
-		       compact_estimate(&a->view, job->tail, a->view.n);
-
-	for (size_t i = 0; i < head->n_blocks; i++)
-		left -= ledger_estimate_text(&a->ledger, head->blocks[i].text,
-					     head->blocks[i].text_len);
-	return MAX(MIN(left / 2, a->budget.rehydrate), INT64_C(0));
-}
-
-/* A summary behind another one leaves the head alone; words that are new since come with it. */
-static int make_head(const struct compact_job *job, struct message **ret, struct err *err)
-{
-	struct agent *a = job->a;
-	struct message *head = message_new(MESSAGE_USER);
-	struct attach_input in = {
-		.summary = buf_str(&job->summary),
-		.summary_len = job->summary.len,
-		.from = job->from,
-		.tail = job->tail,
-		.by_notes = job->kind == KIND_NOTES,
-		.head_stays = job->kind == KIND_FROM,
-	};
-
-	instructions_head(a, head, in.head_stays);
-	if (!in.head_stays)
-		add_opening(a, head);
-	else if (a->words.n > a->words_shown || takes_words_along(job))
-		add_words(a, head);
-	add_summary(job, head);
-	in.room = attach_room(job, head);
-	if (attach_all(a, &in, head, err) < 0) {
-		message_free(head);
-		return -1;
-	}
-	*ret = head;
-	return 0;
 }
 
 /* H15's words for what began it. */
@@ -253,7 +140,7 @@ int compact_replace(struct compact_job *job, struct err *err)
 	size_t words_shown = a->words_shown;
 	struct message *head;
 
-	if (make_head(job, &head, err) < 0)
+	if (layers_descend(job, &head, err) < 0)
 		return -1;
 	keep_old(a, words_shown);
 	compact_keep_texts(job, head);

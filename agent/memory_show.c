@@ -167,23 +167,6 @@ int memory_attach_earlier(struct agent *a, const struct attach_input *in, struct
 	return 0;
 }
 
-void memory_write_lasting(const struct agent *a, struct buf *out)
-{
-	static const enum memory_field lasting[] = {MEMORY_PREFERENCES, MEMORY_LESSONS};
-
-	for (size_t i = 0; i < ARRAY_SIZE(lasting); i++) {
-		const struct memory_lines *l = &a->memory.fields[lasting[i]];
-
-		buf_addf(out, "%s\"%s\":[", i ? "," : "{", memory_field_name(lasting[i]));
-		for (size_t k = 0; k < l->n; k++) {
-			buf_adds(out, k ? "," : "");
-			json_write_cstr(out, l->list[k]);
-		}
-		buf_addc(out, ']');
-	}
-	buf_addc(out, '}');
-}
-
 /* X4: a model that does not know that it can look asks for the same work again. */
 int memory_attach_recall(struct agent *a, const struct attach_input *in, struct message *head,
 			 struct err *err)

@@ -28,8 +28,6 @@ int memory_attach(struct agent *a, const struct attach_input *in, struct message
 void memory_add_earlier(struct agent *a, struct message *m);
 int memory_attach_earlier(struct agent *a, const struct attach_input *in, struct message *head,
 			  struct err *err);
-/* Appends {"preferences": [...], "lessons": [...]}, which the parent may keep for later runs (H21). */
-void memory_write_lasting(const struct agent *a, struct buf *out);
 int memory_attach_recall(struct agent *a, const struct attach_input *in, struct message *head,
 			 struct err *err);
 

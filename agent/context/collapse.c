@@ -11,6 +11,7 @@
 
 #include "agent/context/rounds.h"
 #include "agent/context/snapshot.h"
+#include "agent/layers.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -53,24 +54,14 @@ static bool make_plan(const struct rung_input *in, struct plan *ret)
 	return p.last >= p.first;
 }
 
-/* A compaction from a pivot on leaves its head in the middle of the view: all of its text stays, since the user's
- * words stand in it as a block of baton's (X2). */
-static bool is_head(const struct message *m)
-{
-	for (size_t i = 0; i < m->n_blocks; i++)
-		if (m->blocks[i].origin == ORIGIN_SUMMARY)
-			return true;
-	return false;
-}
-
-/* What no rule can say in other words. */
+/* What no rule can say in other words: the core (H21), and of a head, which a compaction from a pivot on leaves in the
+ * middle of the view, its summary too. Of the model's own memory the newest copy is enough: below. */
 static bool stays(const struct message *m, const struct block *b)
 {
-	if (b->kind == BLOCK_IMAGE)
-		return !b->id; /* a picture that a person gave */
-	return b->kind == BLOCK_TEXT &&
-	       (is_head(m) || b->origin == ORIGIN_USER || b->origin == ORIGIN_TASK ||
-		b->origin == ORIGIN_EVALUATOR || b->origin == ORIGIN_INSTRUCTIONS);
+	if (b->kind != BLOCK_TEXT && b->kind != BLOCK_IMAGE)
+		return false;
+	return layer_of(m, b) != LAYER_LATEST &&
+	       (message_is_summary(m) || b->origin != ORIGIN_MEMORY);
 }
 
 /* The newest notes of the model, unless the tail shows newer ones. */
