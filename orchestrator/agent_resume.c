@@ -73,6 +73,19 @@ void agent_recall(struct agent_record *agent)
 
 enum fate { FATE_GO_ON, FATE_SUCCEED, FATE_COLLECT, FATE_LOOK };
 
+/* Reasons are for people; what the system said stands in them as it says it (err_sys). */
+bool agent_ended_for_room(const char *reason)
+{
+	static const int numbers[] = {ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EAGAIN};
+
+	for (size_t i = 0; reason && i < ARRAY_SIZE(numbers); i++) {
+		if (strstr(reason, strerror(numbers[i])))
+			return true;
+	}
+	/* How an agent says of its own files what trap 144 demands. */
+	return reason && strstr(reason, "no space on '") != NULL;
+}
+
 /* Would it end in the same way if it were started once more? */
 static bool ended_for_good(const struct agent_record *agent)
 {
@@ -85,7 +98,7 @@ static bool ended_for_good(const struct agent_record *agent)
 	if (strcmp(past->status, "done") == 0)
 		return true;
 	if (strcmp(past->status, "stopped") == 0 || strcmp(past->status, "lost") == 0 ||
-	    (!agent->view && !past->worktree_made))
+	    (!agent->view && !past->worktree_made) || agent_ended_for_room(past->reason))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
 		if (strcmp(class, passing[i]) == 0)

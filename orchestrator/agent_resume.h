@@ -15,12 +15,16 @@
 #ifndef BATON_ORCHESTRATOR_AGENT_RESUME_H
 #define BATON_ORCHESTRATOR_AGENT_RESUME_H
 
+#include <stdbool.h>
+
 struct agent_record;
 
 /* Its name and number, and all that the journal says under its key, into a record that is being queued. */
 void agent_recall(struct agent_record *agent);
 /* PREPARING, with a place in the journal: goes the way that the table says. */
 void agent_resume(struct agent_record *agent);
+/* Does this reason of an end name what the machine ran out of (disk, descriptors, processes)? NULL allowed. */
+bool agent_ended_for_room(const char *reason);
 /* As agent_make_worktree, of one that is or was there already. */
 void agent_reopen_worktree(struct agent_record *agent);
 

@@ -6,14 +6,18 @@
  */
 #include "orchestrator/journal.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/jsonl.h"
 #include "base/log.h"
 #include "base/memory.h"
+
+#define RESERVE_BYTES (1 << 20) /* the last records and both reports */
 
 struct deferred {
 	journal_deferred_fn fn;
@@ -26,7 +30,30 @@ struct journal {
 	size_t n_deferred, cap_deferred;
 	bool durable; /* some pending record must be synced */
 	bool broken;
+	char *reserve;	/* path; NULL: there is none, or it was given up */
+	struct err low; /* why it was given up */
 };
+
+/* Blocks that are taken when there is room, and given back when there is none. Without it a run goes all the same. */
+static void make_reserve(struct journal *j, const char *path)
+{
+	AUTO_FREE char *name = mem_printf("%s.reserve", path);
+	AUTO_FD int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return;
+	if (posix_fallocate(fd, 0, RESERVE_BYTES) == 0)
+		j->reserve = take_ptr(name);
+	else
+		unlink(name);
+}
+
+static void drop_reserve(struct journal *j)
+{
+	if (j->reserve)
+		unlink(j->reserve);
+	mem_free_ptr(&j->reserve);
+}
 
 int journal_open(const char *path, struct journal **ret, struct err *err)
 {
@@ -36,6 +63,7 @@ int journal_open(const char *path, struct journal **ret, struct err *err)
 		return -1;
 	struct journal *j = mem_alloc(sizeof(*j));
 	j->writer = writer;
+	make_reserve(j, path);
 	*ret = j;
 	return 0;
 }
@@ -49,6 +77,7 @@ void journal_close(struct journal *j)
 	if (!j->broken && journal_commit(j, &err) < 0)
 		log_error("journal: %s", err.message);
 	jsonl_close(j->writer);
+	drop_reserve(j);
 	free(j->deferred);
 	free(j);
 }
@@ -111,11 +140,34 @@ void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg)
 	j->deferred[j->n_deferred++] = (struct deferred){fn, arg};
 }
 
+/* The batch of a write that found no room is still there, in its order: it goes into the room of the reserve. */
+static int flush(struct journal *j, struct err *err)
+{
+	struct err why = ERR_INIT;
+
+	if (jsonl_flush(j->writer, j->durable, &why) == 0)
+		return 0;
+	if (why.code == ERR_NO_SPACE && j->reserve) {
+		drop_reserve(j);
+		j->low = why;
+		if (jsonl_flush(j->writer, j->durable, &why) == 0)
+			return 0;
+	}
+	if (err)
+		*err = why;
+	return -1;
+}
+
+const char *journal_low(const struct journal *j)
+{
+	return j->low.code ? j->low.message : NULL;
+}
+
 int journal_commit(struct journal *j, struct err *err)
 {
 	if (j->broken)
 		return err_set(err, ERR_IO, "the journal is broken");
-	if (jsonl_pending(j->writer) && jsonl_flush(j->writer, j->durable, err) < 0) {
+	if (jsonl_pending(j->writer) && flush(j, err) < 0) {
 		j->broken = true;
 		return -1;
 	}

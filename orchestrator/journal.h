@@ -19,8 +19,12 @@
 struct file_syncs;
 struct journal;
 
+/* Beside the file a reserve is kept, as room for the end of a run whose disk gets full: journal_commit gives it up
+ * when it has to. */
 int journal_open(const char *path, struct journal **ret, struct err *err);
-void journal_close(struct journal *j); /* commits what is left; NULL allowed */
+void journal_close(struct journal *j); /* commits what is left, removes the reserve; NULL allowed */
+/* The disk was full, and records go into what the reserve left: the run is to end now. Why, with the path; NULL: no. */
+const char *journal_low(const struct journal *j);
 
 /* A record of plain fields: fmt is a list of "name:kind" with kinds s (const char *, NULL left
  * out), i (int64_t), d (double, NAN left out: not known), b (int), j (struct json_object *, borrowed, NULL left out), e.g. journal_add(j,

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/spawn.h"
+#include "orchestrator/agent_resume.h"
 #include "orchestrator/control.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/replay.h"
@@ -67,9 +68,11 @@ bool run_is_resumable(const struct run *run)
 {
 	bool cut = false;
 
+	/* A full disk or too few descriptors end an agent, and neither lasts. */
 	for (size_t i = 0; i < run->agents.count; i++) {
 		const char *status = run->agents.list[i]->status;
 		cut |= status && (strcmp(status, "lost") == 0 || strcmp(status, "stopped") == 0);
+		cut |= agent_ended_for_room(run->agents.list[i]->reason);
 	}
 	return run->exit_status == EXIT_BUDGET || run->exit_status == EXIT_UNREACHABLE || cut ||
 	       (run->stopping && run->exit_status != EXIT_USAGE);
@@ -281,6 +284,17 @@ static int run_prepare(struct run *run, struct err *err)
 	return 0;
 }
 
+/* What the reserve left is for the end: agents are stopped, their work is kept, and the report is written. */
+static void stop_for_room(struct run *run)
+{
+	struct err err = ERR_INIT;
+
+	err_set(&err, ERR_NO_SPACE, "%s; the work is kept: make room, then 'baton resume %s'",
+		journal_low(run->journal), run->id);
+	command_fail(&err);
+	run_stop(run, EXIT_FAILED, err.message);
+}
+
 static void turn(struct run *run)
 {
 	struct err err = ERR_INIT;
@@ -292,6 +306,8 @@ static void turn(struct run *run)
 			run_stop(run, EXIT_FAILED, err.message);
 			break;
 		}
+		if (journal_low(run->journal) && !run->stopping)
+			stop_for_room(run);
 		services_poke_view(run);
 	}
 	advance(run);

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 
 from rig import answer, call, check, equal, in_turn, main, report, shell, test, wait_for
 
@@ -220,6 +221,33 @@ def collecting_is_cut_off(world):
         agent = run.report()["agents"][0]
         equal((agent["status"], agent["seen"]["state"], len(agent["seen"]["commits"])), ("done", "claimed", 1), last)
         check(agent["seen"]["diff_stat"], "the diff", last)
+
+
+@test
+def a_full_disk(world):
+    """What cannot be recorded does not happen; the end is written into what the reserve left, and it goes on with room."""
+    os.makedirs(world.repo)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", world.repo], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        return  # not root, or not allowed to: the unit test of the journal has a namespace of its own
+    try:
+        fill = "cd \"$(git rev-parse --git-dir)\"; dd if=/dev/zero of=junk bs=4k 2>/dev/null; touch \"$OLDPWD/filled\"; "
+        started, run = start(world, work=fill + "cd \"$OLDPWD\"; " + WORK)
+        let_go(run)
+        wait_for(started.ended, "the end of the run", 40, lambda: started.text("err"))
+        done = started.wait()
+        equal(done.status, 1, "exit status", done)
+        check("No space left" in done.err + done.out, "the reason is not told", done)
+        check(run.dir in done.err + done.out, "the path is not told", done)
+        last = run.last("run.finished")  # rig's records() fails on half a record
+        equal((last["status"], last["resumable"]), ("failed", True), "the end")
+        junk = [os.path.join(d, "junk") for d, _, files in os.walk(run.dir) if "junk" in files]
+        os.unlink(junk[0])
+        go = world.scenario(in_turn(answer(report("?")), answer(shell("echo one >one.txt")), answer(report("All done."))))
+        resume(world, run, "--model", f"rehearsal:{go}")
+        finished(world, run)
+    finally:
+        subprocess.run(["umount", "-l", world.repo], check=False)
 
 
 @test

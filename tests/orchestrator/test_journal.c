@@ -4,9 +4,14 @@
 #include "tests/base/test_base.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/jsonl.h"
 #include "orchestrator/journal.h"
@@ -245,6 +250,52 @@ static void test_full_disk_breaks_the_journal(void **state)
 	assert_null(strstr(end, "late"));
 }
 
+/* In a file system of its own, of 2 MB. 77: not allowed here. */
+static int fill_a_disk(void *arg)
+{
+	AUTO_FREE char *path = file_join(arg, "run.jsonl");
+	AUTO_FREE char *reserve = file_join(arg, "run.jsonl.reserve");
+	AUTO_FREE char *junk = file_join(arg, "junk");
+	struct journal *j;
+	struct stat st;
+	static char block[65536];
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", arg, "tmpfs", 0, "size=2m") < 0)
+		return 77;
+	if (journal_open(path, &j, NULL) < 0 || stat(reserve, &st) < 0 || st.st_blocks == 0)
+		return 1;
+	AUTO_FD int fd = open(junk, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	for (int i = 0; i < 200; i++)
+		journal_add(j, true, "x.y", "text:s",
+			    "more than the rest of a page holds in the end, surely");
+	if (journal_commit(j, NULL) < 0 || !journal_low(j) || !strstr(journal_low(j), path))
+		return 2;
+	journal_add(j, true, "run.finished", "");
+	if (journal_commit(j, NULL) < 0 || stat(reserve, &st) == 0)
+		return 3;
+	journal_close(j);
+	AUTO_JSON struct json_object *list = records(path);
+	return json_len(list) == 201 ? 0 : 4;
+}
+
+/* The end of a run is written although the disk is full, and no record is half. */
+static void test_the_reserve_is_for_the_end(void **state)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fill_a_disk(*state));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_folder_that_is_missing(void **state)
 {
 	AUTO_FREE char *path = file_join(*state, "none/run.jsonl");
@@ -266,6 +317,7 @@ int main(void)
 		folder_test(test_deferred_calls_may_add),
 		folder_test(test_close_commits),
 		folder_test(test_full_disk_breaks_the_journal),
+		folder_test(test_the_reserve_is_for_the_end),
 		folder_test(test_folder_that_is_missing),
 	};
 	return cmocka_run_group_tests_name("orchestrator/journal", tests, NULL, NULL);
