@@ -31,6 +31,7 @@ enum layer layer_of(const struct message *m, const struct block *b)
 	case ORIGIN_EVALUATOR:
 	case ORIGIN_INSTRUCTIONS:
 	case ORIGIN_ENVIRONMENT:
+	case ORIGIN_HANDOFF: /* what an earlier generation distilled */
 	case ORIGIN_MEMORY: return LAYER_CORE;
 	case ORIGIN_NUDGE: /* in a head: the user's words, as baton writes them */
 	case ORIGIN_ATTACHMENT:
