@@ -14,6 +14,7 @@
 #include "agent/calls.h"
 #include "agent/context/about.h"
 #include "agent/context/edit_record.h"
+#include "agent/context/epoch.h"
 #include "agent/events.h"
 #include "agent/hooks.h"
 #include "agent/resume_calls.h"
@@ -45,15 +46,28 @@ static bool is_wanted(const char *line, size_t n, void *arg)
 	return true;
 }
 
+struct look {
+	struct agent *a;
+	bool same_model; /* as the process before */
+};
+
+static bool is_same_model(const struct model *m, struct json_object *record)
+{
+	return !strcmp(json_str(record, "model", ""), m->name) &&
+	       !strcmp(json_str(record, "provider", ""), m->provider);
+}
+
 static int on_record(struct json_object *record, int64_t offset, void *arg)
 {
-	struct agent *a = arg;
+	struct look *look = arg;
+	struct agent *a = look->a;
 	const char *type = json_str(record, "type", "");
 	const char *subtype = json_str(record, "subtype", "");
 
-	if (!strcmp(type, "resume"))
-		a->resumes++;
-	else if (!strcmp(type, "tool_ended"))
+	a->resumes += !strcmp(type, "resume");
+	if (!strcmp(type, "start") || !strcmp(type, "resume"))
+		look->same_model = is_same_model(a->settings->model, record);
+	if (!strcmp(type, "tool_ended"))
 		resume_calls_note(a->resumed, record);
 	else if (!strcmp(subtype, "compact_boundary"))
 		a->boundaries++;
@@ -132,6 +146,7 @@ int resume_load(struct agent *a, struct err *err)
 	struct jsonl_stats lines = {.records = 0};
 	int64_t written = last_written_ms(path);
 	struct err why = ERR_INIT;
+	struct look look = {.a = a, .same_model = true};
 	bool open = false;
 
 	if (transcript_load_open(path, &a->conversation, &stats, &open, &why) < 0) {
@@ -141,7 +156,7 @@ int resume_load(struct agent *a, struct err *err)
 		return err_set(err, why.code, "%s", why.message);
 	}
 	a->resumed = resume_calls_new(open, written);
-	if (jsonl_search(path, LINE_MAX_BYTES, is_wanted, on_record, a, &lines, err) < 0 ||
+	if (jsonl_search(path, LINE_MAX_BYTES, is_wanted, on_record, &look, &lines, err) < 0 ||
 	    load_view(a, path, err) < 0)
 		return -1;
 	a->resumes++;
@@ -159,7 +174,10 @@ int resume_load(struct agent *a, struct err *err)
 		.repaired = stats.repaired,
 		.bad_lines = stats.bad_lines,
 	};
-	transcript_resume(a->transcript, &resume);
+	transcript_resume(a->transcript, &resume, a->settings->model);
+	/* W11: what another model thought carries no signature that this one would take. */
+	if (a->settings->model->preserved_thinking && !look.same_model)
+		epoch_unbind(&a->view, &a->ledger, &a->conversation);
 	return 0;
 }
 

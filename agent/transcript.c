@@ -96,13 +96,16 @@ void transcript_start(struct transcript *t, const struct agent_settings *setting
 	jsonl_end(t->writer);
 }
 
-void transcript_resume(struct transcript *t, const struct transcript_resume *resume)
+void transcript_resume(struct transcript *t, const struct transcript_resume *resume,
+		       const struct model *model)
 {
 	struct buf *out = begin(t, "resume");
 
 	add_i64(out, "idle_ms", resume->idle_ms);
 	add_i64(out, "repaired", resume->repaired);
 	add_i64(out, "bad_lines", resume->bad_lines);
+	add_str(out, "provider", model->provider);
+	add_str(out, "model", model->name);
 	jsonl_end(t->writer);
 }
 

@@ -47,7 +47,8 @@ struct transcript_resume {
 	int64_t idle_ms; /* since the last record before */
 	int64_t repaired, bad_lines;
 };
-void transcript_resume(struct transcript *t, const struct transcript_resume *resume);
+void transcript_resume(struct transcript *t, const struct transcript_resume *resume,
+		       const struct model *model);
 void transcript_message(struct transcript *t, const struct message *m);
 /* One tool_started for each call of the message. */
 void transcript_tools_started(struct transcript *t, const struct message *m);

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -107,6 +108,33 @@ static void killed_in_a_tool_openai(void **state)
 static void killed_in_a_tool_anthropic(void **state)
 {
 	check_killed_in_a_tool("anthropic");
+}
+
+/* W11: a model that binds thinking to its prefix refuses for ever what another model has signed. */
+static void thinking_of_another_model_is_left_out(void **state)
+{
+	static const struct fake_step script[] = {
+		{.thinking = "THOUGHT", .calls = "a1 read {\"path\":\"AGENTS.md\"}"},
+		{.calls = "b1 shell {\"command\":\"touch started; sleep 300\"}"},
+	};
+	static const char *const settings[] = {
+		"{\"resume\":true,\"model\":{\"preserved_thinking\":true}}",
+		"{\"resume\":true,\"model\":{\"preserved_thinking\":true,\"name\":\"another\"}}"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		struct fake_parent first = {.pid = 0}, second = {.pid = 0};
+		AUTO_FREE char *mark = rig_path("worktree/started");
+		AUTO_FREE char *transcript = rig_path("generation/transcript.jsonl");
+
+		unlink(mark);
+		unlink(transcript);
+		live_and_die(&first, "anthropic", script, ARRAY_SIZE(script));
+		rig_run(&second, "anthropic", report_only, ARRAY_SIZE(report_only), settings[i]);
+		assert_string_equal(second.result, "done");
+		assert_true((strstr(buf_str(&second.requests[0]), "THOUGHT") != NULL) == (i == 0));
+		fake_release(&first);
+		fake_release(&second);
+	}
 }
 
 /* ---- power cuts: what was not synced is gone ---- */
@@ -250,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDER(killed_in_a_tool_openai),
 		WITH_FOLDER(killed_in_a_tool_anthropic),
+		WITH_FOLDER(thinking_of_another_model_is_left_out),
 		WITH_FOLDER(power_cut_takes_the_ends),
 		WITH_FOLDER(power_cut_takes_everything),
 		WITH_FOLDER(killed_while_the_model_thinks),
