@@ -71,6 +71,7 @@ static void draw_knobs(struct session_plan *p, struct random *r)
 	if (p->api == MODEL_API_ANTHROPIC && !strcmp(p->dialect, "anthropic"))
 		p->edits = random_chance(r, 3000);
 	p->refuses_edits = p->edits && random_chance(r, 1500);
+	p->switches = random_chance(r, 1500) ? (unsigned)random_between(r, 40, 300) : 0;
 	p->apart = random_chance(r, 1200);
 	p->apart_api = random_chance(r, 5000) ? MODEL_API_ANTHROPIC : MODEL_API_OPENAI;
 	p->apart_window = random_log_uniform(r, 8000, 200000);
@@ -102,17 +103,35 @@ void plan_make(struct session_plan *plan, uint64_t seed, enum form form)
 	plan->compact_off = random_chance(&r, 800);
 }
 
+/* The window is one in which the fixed part still fits; no server that wants reasoning of a model that gave none. */
+void plan_switch(struct session_plan *p, struct random *r)
+{
+	int64_t files = p->files;
+	bool edits = p->edits;
+
+	draw_model(p, r);
+	p->demands_reasoning = false;
+	if (!strcmp(p->dialect, "deepseek"))
+		p->dialect = "openai";
+	p->window = p->true_window = p->window * random_between(r, 70, 250) / 100;
+	p->window = p->true_window = MAX(p->window, 8000 + 6 * p->instructions / 3);
+	p->edits = edits && !strcmp(p->dialect, "anthropic");
+	p->refuses_edits &= p->edits;
+	p->files = files;
+	p->lives++;
+}
+
 static void add_model(const struct session_plan *p, struct buf *out)
 {
 	bool anthropic = p->api == MODEL_API_ANTHROPIC;
 
 	buf_addf(out,
-		 "\"model\":{\"provider\":\"%s\",\"name\":\"model-1\",\"api\":\"%s\",\"window\":%"
+		 "\"model\":{\"provider\":\"%s\",\"name\":\"own-%d\",\"api\":\"%s\",\"window\":%"
 		 "lld,"
 		 "\"max_output\":%lld,\"max_tokens_field\":\"max_tokens\",\"system_role\":"
 		 "\"system\","
 		 "\"dialect\":\"%s\",\"usage_in_stream\":true,\"keeps_thinking\":true",
-		 anthropic ? "anthropic" : "openai", anthropic ? "anthropic" : "openai",
+		 anthropic ? "anthropic" : "openai", p->lives, anthropic ? "anthropic" : "openai",
 		 (long long)p->window, (long long)p->max_output, p->dialect);
 	buf_addf(out, ",\"parallel_tools\":%s,\"images\":%s,\"cache\":\"%s\",\"reasoning\":\"%s\"",
 		 p->parallel ? "true" : "false", p->images ? "true" : "false",
@@ -184,6 +203,8 @@ void plan_document(const struct session_plan *p, const char *folder, const char 
 		buf_adds(out, "}],");
 	}
 	add_model(p, out);
+	if (p->lives)
+		buf_adds(out, ",\"resume\":true");
 	if (p->apart)
 		add_model_apart(p, out);
 	buf_adds(out, ",\"dirs\":{");

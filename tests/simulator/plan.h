@@ -44,6 +44,8 @@ struct session_plan {
 	unsigned repeats; /* per 10,000 calls: an old one again */
 	bool edits,
 		refuses_edits; /* the provider clears old results by itself; its server knows nothing of that */
+	unsigned switches; /* per 10,000 rounds: cut off, and on with another model */
+	int lives;	   /* before this one */
 	/* Another model summarises (H16), in this form and with this window. */
 	bool apart;
 	enum model_api apart_api;
@@ -55,6 +57,8 @@ struct session_plan {
 };
 
 void plan_make(struct session_plan *plan, uint64_t seed, enum form form);
+/* Another model from here on. */
+void plan_switch(struct session_plan *plan, struct random *r);
 /* The start document (docs/documents.md) for a generation in `folder`. `task` is the user's first word. */
 void plan_document(const struct session_plan *plan, const char *folder, const char *task,
 		   const char *instructions, struct buf *out);

@@ -310,7 +310,10 @@ void server_init(struct session *s)
 {
 	struct server *v = &s->server;
 
-	*v = (struct server){.window = s->plan.true_window};
+	*v = (struct server){.window = s->plan.true_window,
+			     .requests = v->requests,
+			     .next_req = v->next_req,
+			     .trail = v->trail};
 	tokenizer_make(&s->tokenizer, &s->random, s->plan.stubborn);
 	reading_init(&v->main, s->plan.api, &s->tokenizer);
 	reading_init(&v->side, s->plan.api, &s->tokenizer);

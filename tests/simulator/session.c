@@ -213,14 +213,15 @@ static void between_rounds(struct session *s)
 
 static int make_settings(struct session *s, struct err *err)
 {
-	AUTO_BUF struct buf task = BUF_INIT;
-	AUTO_BUF struct buf rules = BUF_INIT;
 	AUTO_BUF struct buf document = BUF_INIT;
 
-	user_words(s, &task, random_between(&s->random, 0, 3));
-	if (s->plan.instructions)
-		sample_add(&rules, &s->random, SAMPLE_PROSE, (size_t)s->plan.instructions);
-	plan_document(&s->plan, s->folder, buf_str(&task), buf_str(&rules), &document);
+	if (!s->task.len) {
+		user_words(s, &s->task, random_between(&s->random, 0, 3));
+		if (s->plan.instructions)
+			sample_add(&s->rules, &s->random, SAMPLE_PROSE,
+				   (size_t)s->plan.instructions);
+	}
+	plan_document(&s->plan, s->folder, buf_str(&s->task), buf_str(&s->rules), &document);
 	return agent_settings_parse(document.data, document.len, &s->agent.settings, err);
 }
 
@@ -262,18 +263,7 @@ static int make(struct session *s, struct err *err)
 	return 0;
 }
 
-/* One round and what comes behind it; nonzero: that was the last one. */
-static int step(struct session *s, struct err *err)
-{
-	int rc;
-
-	session_lay(s);
-	rc = work_round(&s->agent, err);
-	session_hear(s);
-	if (!rc && !s->watch.finding.found)
-		between_rounds(s);
-	return s->watch.finding.found ? 1 : rc;
-}
+static void count_agent(struct session *s);
 
 static void count_end(struct session *s)
 {
@@ -289,13 +279,13 @@ static void count_end(struct session *s)
 	t->count[TALLY_ROUNDS] += rounds;
 	t->sessions_of[MIN(rounds, TALLY_ROUNDS_MAX - 1)]++;
 	t->count[TALLY_SESSIONS_OF_3] += s->watch.all_compactions >= 3;
-	tallies_add_context(t, &s->agent.counts);
-	t->count[TALLY_H0_OFFLOAD] += s->agent.offload.next_file - 1;
+	count_agent(s);
 	t->count[TALLY_FORCED_WINDOW] += s->agent.forced == FORCED_WINDOW;
 	t->count[ends[s->agent.outcome.status]]++;
 }
 
-static void release(struct session *s)
+/* The agent's process ends, whatever it was about. */
+static void release_agent(struct session *s)
 {
 	session_hear(s);
 	toolbox_release(&s->agent.toolbox);
@@ -303,9 +293,58 @@ static void release(struct session *s)
 	agent_release(&s->agent);
 	waiter_free(s->agent.waiter);
 	close(s->peer);
+	buf_clear(&s->heard);
+	s->agent = (struct agent){.settings = NULL};
+}
+
+static void release(struct session *s)
+{
+	release_agent(s);
 	watch_release(&s->watch);
 	world_release(&s->world);
 	buf_release(&s->heard);
+	buf_release(&s->task);
+	buf_release(&s->rules);
+}
+
+static void count_agent(struct session *s)
+{
+	tallies_add_context(s->tallies, &s->agent.counts);
+	s->tallies->count[TALLY_H0_OFFLOAD] += s->agent.offload.next_file - s->offloaded;
+	s->offloaded = s->agent.offload.next_file;
+}
+
+/* The run is cut off between two rounds and goes on with another model (R6, X12): other form, window, tokenizer. What the
+ * transcript holds is all that there is. */
+static int switch_model(struct session *s, struct err *err)
+{
+	count_agent(s);
+	release_agent(s);
+	if (random_chance(&s->random, 3000))
+		s->now_us += INT64_C(3600000000);
+	plan_switch(&s->plan, &s->random);
+	server_init(s);
+	watch_switch(&s->watch);
+	s->tallies->count[TALLY_RESUMES]++;
+	if (make(s, err) < 0)
+		return -1;
+	return work_begin(&s->agent, err);
+}
+
+/* One round and what comes behind it; nonzero: that was the last one. */
+static int step(struct session *s, struct err *err)
+{
+	int rc;
+
+	session_lay(s);
+	rc = work_round(&s->agent, err);
+	session_hear(s);
+	if (!rc && !s->watch.finding.found)
+		between_rounds(s);
+	if (!rc && s->plan.switches && !s->stopping && !s->watch.finding.found &&
+	    random_chance(&s->random, s->plan.switches))
+		rc = switch_model(s, err);
+	return s->watch.finding.found ? 1 : rc;
 }
 
 /* ---- life ---- */
@@ -332,6 +371,7 @@ struct session *session_open(const struct session_options *options, struct talli
 	if (s->mutant && s->mutant->plan)
 		s->mutant->plan(&s->plan);
 	random_init(&s->random, options->seed ^ 0xabcdef);
+	s->offloaded = 1;
 	enter(s);
 	server_init(s);
 	s->rc = make(s, &s->err);

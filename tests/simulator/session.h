@@ -41,7 +41,9 @@ struct session {
 	struct agent agent;
 	int peer; /* our end of the agent's channel */
 	int agents_end;
-	struct buf heard; /* what came and was not looked at */
+	struct buf heard;	/* what came and was not looked at */
+	struct buf task, rules; /* of the start document */
+	int64_t offloaded;	/* the next file's number, as it was counted */
 	int64_t now_us;
 	int64_t answers; /* to main calls */
 	int64_t numbers; /* for ids and sentences that occur once */

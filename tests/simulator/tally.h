@@ -31,6 +31,7 @@
 	TALLY(PROVIDER_EDITS, "prompts in which the provider cleared results (H2)", 500)           \
 	TALLY(EDITS_REFUSED, "servers that refused to clear results (H2)", 100)                    \
 	TALLY(APART_CALLS, "summaries asked of another model (H16)", 500)                          \
+	TALLY(RESUMES, "cut off, and on with another model (R6, X12)", 500)                        \
 	TALLY(FILES_BACK, "files read again after a compaction (H13)", 500)                        \
 	TALLY(MEMOS, "changes of the working memory (H18)", 500)                                   \
 	TALLY(RECALLS, "searches of the history (X4)", 500)                                        \

@@ -45,6 +45,17 @@ void watch_release(struct watch *w)
 	free(w->results);
 }
 
+void watch_switch(struct watch *w)
+{
+	free(w->results);
+	w->results = NULL;
+	w->n_results = w->cap_results = 0;
+	w->epoch = w->checked_epoch = -1;
+	w->life_requests = w->breaks_told = w->compactions = w->side_calls = 0;
+	w->wished = w->trouble = false;
+	w->futile = 0;
+}
+
 /* ---- I3, W2, W12: thresholds ---- */
 
 /* W1 and W2 for a model without an input limit and default knobs. */
@@ -110,13 +121,13 @@ static void check_prefix(struct session *s, const struct reading *r, size_t befo
 	int64_t epoch = s->agent.view.epoch;
 	bool told = w->breaks_told > 0, counted = epoch != w->epoch;
 
-	if (w->main_requests && !r->same_head)
+	if (w->life_requests && !r->same_head)
 		watch_fail(s, "I4", "system prompt or tools changed");
 	if (r->kept < before && !told)
 		watch_fail(s, "I4",
 			   "message %zu of %zu is no longer what it was, and no break is recorded",
 			   r->kept, before);
-	if (counted != told && w->main_requests)
+	if (counted != told && w->life_requests)
 		watch_fail(s, "W11",
 			   counted ? "an epoch ended without an event"
 				   : "an event tells of a break that was none");
@@ -127,7 +138,7 @@ static void check_cache(struct session *s, const struct reading *r, size_t befor
 {
 	struct watch *w = &s->watch;
 
-	if (!w->main_requests || r->kept < before || s->now_us - w->asked_us >= CACHE_LIFE_US)
+	if (!w->life_requests || r->kept < before || s->now_us - w->asked_us >= CACHE_LIFE_US)
 		return;
 	if (s->server.hit.messages < before)
 		watch_fail(s, "H17",
@@ -274,6 +285,7 @@ void watch_request(struct session *s, const struct server_call *c, const struct 
 	w->breaks_told = w->compactions = w->side_calls = 0;
 	w->trouble = false;
 	w->main_requests++;
+	w->life_requests++;
 }
 
 /* X1: whatever happened, the session ended in one of the ways that its parent can go on from. */

@@ -42,7 +42,8 @@ struct watch {
 	int futile;	    /* in a row */
 	int64_t side_calls; /* since the last main request */
 	int64_t main_requests;
-	int64_t asked_us; /* the last of them */
+	int64_t life_requests; /* of this process of the agent */
+	int64_t asked_us;      /* the last of them */
 	/* watch_side.c: what may have caused a compaction. */
 	bool trouble;	   /* with a call of the agent's own since the last good answer */
 	bool wished;	   /* by hand */
@@ -55,6 +56,8 @@ void watch_fail(struct session *s, const char *rule, const char *fmt, ...)
 /* A request as it was read. `before`: messages of the request before. */
 void watch_request(struct session *s, const struct server_call *c, const struct reading *r,
 		   size_t before, const char *body, size_t n);
+/* Another process goes on, with another model: nothing is known of prefixes and results. */
+void watch_switch(struct watch *w);
 /* A call begins. */
 void watch_call(struct session *s, struct server_call *c);
 /* The answer of a call is complete; something went wrong with it. */
