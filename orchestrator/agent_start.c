@@ -330,12 +330,6 @@ static struct json_object *document_context(const struct agent_record *agent)
 	return doc;
 }
 
-/* A tenth of a small window, so that there is room for the work. */
-static size_t memory_room(const struct model *model)
-{
-	return (size_t)(MAX(model->window, INT64_C(0)) / 10) * BYTES_PER_TOKEN;
-}
-
 /* What was found out about its worktree while nobody worked; NULL: nothing. Caller frees. */
 static char *resume_note(const struct agent_record *agent)
 {
@@ -367,7 +361,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");
 	json_set_str(doc, "brief", agent->brief ? agent->brief : "");
 	json_set(doc, "instructions", json_object_get(run->instructions));
-	AUTO_FREE char *memory = project_memory_text(&run->memory, memory_room(agent->model));
+	AUTO_FREE char *memory = project_memory_text(&run->memory);
 	json_set_str(doc, "memory", memory);
 	json_set(doc, "environment", document_environment(agent));
 	json_set(doc, "model", model_to_json(agent->model));

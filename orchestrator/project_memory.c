@@ -79,14 +79,9 @@ void project_memory_release(struct project_memory *m)
 	*m = (struct project_memory){.folder = NULL};
 }
 
-char *project_memory_text(const struct project_memory *m, size_t max)
+char *project_memory_text(const struct project_memory *m)
 {
-	size_t n = m->text ? strlen(m->text) : 0;
-
-	while (n > max) /* whole lines */
-		for (n--; n && m->text[n - 1] != '\n'; n--)
-			;
-	return n ? mem_strndup(m->text, n) : NULL;
+	return m->text ? mem_strdup(m->text) : NULL;
 }
 
 void project_memory_learn(struct project_memory *m, struct json_object *fields)

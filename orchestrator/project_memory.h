@@ -30,8 +30,8 @@ struct project_memory_saved {
 void project_memory_open(struct project_memory *m, const char *common_dir);
 void project_memory_release(struct project_memory *m);
 
-/* For a start document: at most `max` bytes of it, whole lines. Caller frees; NULL: nothing. */
-char *project_memory_text(const struct project_memory *m, size_t max);
+/* For a start document. Caller frees; NULL: nothing. */
+char *project_memory_text(const struct project_memory *m);
 
 /* The `memory` of a result document, by an agent that may be in anybody's hands. */
 void project_memory_learn(struct project_memory *m, struct json_object *fields);

@@ -87,6 +87,8 @@ static void say_hit(const struct recall_hit *h, size_t number, struct buf *out)
 		 h->round, h->where);
 	if (h->lines > 1)
 		buf_addf(out, ", line %zu of %zu", h->line, h->lines);
+	if (h->alike)
+		buf_addf(out, " (and %zu more like it)", h->alike);
 	buf_addc(out, '\n');
 	indent(h->excerpt, out);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/context/shingles.h"
 #include "agent/tools/grep.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -65,13 +66,16 @@ struct recall_hit {
 	char *excerpt;	    /* round the match, cut at characters */
 	size_t line, lines; /* of the passage */
 	uint64_t score, order;
+	size_t alike;	    /* further passages that say nearly the same (H20) */
+	struct hashes said; /* of the excerpt */
 };
 
 struct recall_hits { /* the wanted ones, in the wanted order */
 	struct recall_hit *list;
 	size_t n, cap;
-	size_t keep; /* no more than that */
-	size_t total;
+	size_t keep;  /* no more than that */
+	size_t total; /* alike ones counted once, as far as they were compared */
+	size_t seen;
 	int64_t bad_lines;
 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent/memory.h"
+#include "agent/memory_show.h"
+#include "agent/state.h"
 #include "base/file.h"
 
 #define TOOLS "\"role\":{\"tools\":[\"read\",\"write\",\"shell\",\"notes\",\"recall\"]}"
@@ -251,9 +253,38 @@ static void x4_what_was_compacted_away_is_found(void **state)
 	fake_release(&p);
 }
 
+/* H20: what the task names comes in before what is newer; a person's lines keep their order. */
+static void h20_notes_of_earlier_runs_that_fit(void **state)
+{
+	AUTO_BUF struct buf members = BUF_INIT;
+	struct agent a = {.forced = FORCED_NOT};
+	struct message *m = message_new(MESSAGE_USER);
+	const char *shown;
+
+	buf_adds(&members, "{\"model\":{\"window\":8000,\"max_output\":1000},\"task\":\"Mend the "
+			   "gearbox driver\",\"memory\":\"");
+	for (int i = 0; i < 120; i++)
+		buf_addf(&members, "- 2026-11-30 lesson: number %x is about %x\\n",
+			 (uint32_t)(i + 1) * 2654435761u, (uint32_t)(i + 7) * 40503u);
+	buf_adds(&members, "- 2026-01-02 lesson: the gearbox driver needs a warm up\\n\"}");
+	a.settings = fixture_settings(rig_folder, buf_str(&members));
+	ledger_init(&a.ledger);
+	memory_add_earlier(&a, m);
+	assert_int_equal(m->n_blocks, 1);
+	shown = m->blocks[0].text;
+	assert_non_null(strstr(shown, "the gearbox driver needs a warm up"));
+	assert_non_null(strstr(shown, "number 9e3779b1 is")); /* the newest */
+	assert_true(strlen(shown) < strlen(a.settings->memory) / 2);
+	assert_true(strstr(shown, "number 9e3779b1 is") < strstr(shown, "gearbox"));
+	ledger_release(&a.ledger);
+	agent_settings_free(a.settings);
+	message_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WITH_FOLDER(h20_notes_of_earlier_runs_that_fit),
 		WITH_FOLDER(h18_a_change_is_shown_once),
 		WITH_FOLDER(trap_18_progress_survives_a_compaction),
 		WITH_FOLDER(trap_18_in_the_openai_form),

@@ -43,9 +43,9 @@ static enum layer of(enum block_origin origin, bool in_head)
 
 static void h21_which_layer(void **state)
 {
-	static const enum block_origin core[] = {ORIGIN_USER,	      ORIGIN_TASK,
-						 ORIGIN_INSTRUCTIONS, ORIGIN_ENVIRONMENT,
-						 ORIGIN_EVALUATOR,    ORIGIN_MEMORY};
+	static const enum block_origin core[] = {
+		ORIGIN_USER,	  ORIGIN_TASK,	 ORIGIN_INSTRUCTIONS, ORIGIN_ENVIRONMENT,
+		ORIGIN_EVALUATOR, ORIGIN_MEMORY, ORIGIN_HANDOFF};
 	static const enum block_origin where[] = {ORIGIN_NUDGE, ORIGIN_ATTACHMENT, ORIGIN_HOOK};
 
 	for (size_t i = 0; i < ARRAY_SIZE(core); i++)

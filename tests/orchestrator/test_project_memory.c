@@ -198,7 +198,7 @@ static bool run_with(const char *fields, struct project_memory_saved *saved, cha
 	if (fields)
 		assert_int_equal(json_parse(fields, strlen(fields), &doc, NULL), 0);
 	project_memory_open(&m, folder);
-	*ret_text = project_memory_text(&m, 4000);
+	*ret_text = project_memory_text(&m);
 	project_memory_learn(&m, doc);
 	done = project_memory_save(&m, saved);
 	if (done)
@@ -247,18 +247,6 @@ static void what_an_agent_sends_is_bounded(void **state)
 	assert_true(saved.added + saved.known + saved.refused <= 20);
 }
 
-static void the_text_is_cut_at_lines(void **state)
-{
-	struct project_memory m = {.text = (char *)"one\ntwo\nthree\n"};
-	AUTO_FREE char *all = project_memory_text(&m, 14);
-	AUTO_FREE char *part = project_memory_text(&m, 13);
-	AUTO_FREE char *none = project_memory_text(&m, 3);
-
-	assert_string_equal(all, "one\ntwo\nthree\n");
-	assert_string_equal(part, "one\ntwo\n");
-	assert_null(none);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,7 +258,6 @@ int main(void)
 		cmocka_unit_test(m2_bounds),
 		cmocka_unit_test_setup_teardown(h21_a_later_run_knows, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_an_agent_sends_is_bounded, setup, teardown),
-		cmocka_unit_test(the_text_is_cut_at_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,12 +200,15 @@ static void regular_expressions(void **state)
 static void hits_are_paged_and_bounded(void **state)
 {
 	struct world *w = *state;
-	AUTO_BUF struct buf text = BUF_INIT;
 
-	for (int i = 0; i < 400; i++)
-		buf_adds(&text, "needle in a line of text\n");
-	for (int i = 1; i <= 40; i++)
+	for (int i = 1; i <= 40; i++) {
+		AUTO_BUF struct buf text = BUF_INIT;
+
+		for (int k = 0; k < 400; k++)
+			buf_addf(&text, "needle %x in a line of text\n",
+				 (uint32_t)(i * 400 + k) * 2654435761u);
 		result(w, i, "read", "c", buf_str(&text));
+	}
 	flush(w);
 	call(w->f, "recall", "{'operation':'search','query':'needle'}");
 	assert_says(w, "[8] generation 1, round 33");
@@ -219,6 +222,31 @@ static void hits_are_paged_and_bounded(void **state)
 	assert_true(w->f->result.text.len < 20000);
 	call(w->f, "recall", "{'operation':'search','query':'needle','offset':40}");
 	assert_says(w, "only 40 hits");
+}
+
+/* H20: the newest of what says the same, once, and what says something else beside it. */
+static void h20_alike_hits_are_one(void **state)
+{
+	struct world *w = *state;
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	result(w, 1, "shell", "c1", "needle: the one that differs, seen on board 7");
+	for (int i = 2; i <= 30; i++) {
+		buf_clear(&text);
+		buf_addf(&text,
+			 "test_parser: 14 passed, test_lexer: 3 passed, needle FAILED at line 77, "
+			 "expected a semicolon and got the end of the file; took %d ms\n",
+			 100 + i);
+		result(w, i, "shell", "c", buf_str(&text));
+	}
+	flush(w);
+	call(w->f, "recall", "{'operation':'search','query':'needle'}");
+	assert_says(w, "generation 1, round 30, result of shell, call c (and 28 more like it)");
+	assert_says(w, "seen on board 7");
+	assert_says_not(w, "round 29");
+	assert_says_not(w, "more hits");
+	call(w->f, "recall", "{'operation':'search','query':'needle','offset':2}");
+	assert_says(w, "only 2 hits");
 }
 
 static void show_gives_a_round_by_lines(void **state)
@@ -351,7 +379,7 @@ static void x14_memory_stays_flat(void **state)
 	call(w->f, "recall", "{'operation':'search','query':'needle'}");
 	assert_says(w, "round 450");
 	call(w->f, "recall", "{'operation':'search','query':'w[o]rds','regex':true}");
-	assert_says(w, "more hits");
+	assert_says(w, "more like it");
 	call(w->f, "recall", "{'operation':'show','round':899}");
 	assert_says(w, "some words");
 	assert_true(__asan_init || peak_kib() - before < 12 * 1024);
@@ -373,17 +401,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(x4_words_find_passages),
-		TEST(what_is_no_source_is_not_found),
-		TEST(best_first_or_newest_first),
-		TEST(regular_expressions),
-		TEST(hits_are_paged_and_bounded),
-		TEST(show_gives_a_round_by_lines),
-		TEST(show_is_bounded),
-		TEST(damage_is_passed_over),
-		TEST(generations_of_this_agent_alone),
-		TEST(x14_memory_stays_flat),
-		TEST(a_cancel_ends_the_search),
+		TEST(x4_words_find_passages),	   TEST(what_is_no_source_is_not_found),
+		TEST(best_first_or_newest_first),  TEST(regular_expressions),
+		TEST(hits_are_paged_and_bounded),  TEST(h20_alike_hits_are_one),
+		TEST(show_gives_a_round_by_lines), TEST(show_is_bounded),
+		TEST(damage_is_passed_over),	   TEST(generations_of_this_agent_alone),
+		TEST(x14_memory_stays_flat),	   TEST(a_cancel_ends_the_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
