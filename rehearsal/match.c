@@ -128,19 +128,50 @@ static bool is_notes(struct request *r)
 	return memmem(last, len, "<section name=", 14) && memmem(last, len, "<notes>", 7);
 }
 
-/* Scenarios are about what agents say. What they note beside it is answered by a rule of its own, or, where
- * there is none, by this one: it must not use up an answer that was meant for the work. */
-static const struct rule *notes_rule(void)
+/* Its judgement is asked for a handoff document (R3). */
+static bool is_handoff(struct request *r)
 {
-	static struct rule rule = {.name = "notes", .probability = 1};
+	size_t len;
+	const char *last = request_last_text(r, &len);
 
-	if (!rule.answer) {
-		rule.answer = json_object_new_object();
-		json_set_str(
-			rule.answer, "text",
-			"<section name=\"current state\">\nThe rehearsal goes on.\n</section>");
+	return memmem(last, len, "with the <handoff> block", 24) != NULL;
+}
+
+enum beside { BESIDE_NOTHING, BESIDE_NOTES, BESIDE_HANDOFF };
+
+static enum beside beside_of(struct request *r)
+{
+	return is_notes(r) ? BESIDE_NOTES : is_handoff(r) ? BESIDE_HANDOFF : BESIDE_NOTHING;
+}
+
+static enum beside beside_wanted(const struct condition *c)
+{
+	return c->is_notes == YES     ? BESIDE_NOTES
+	       : c->is_handoff == YES ? BESIDE_HANDOFF
+				      : BESIDE_NOTHING;
+}
+
+/* Scenarios are about what agents say. What they note beside it is answered by a rule of its own, or, where
+ * there is none, by one of these: it must not use up an answer that was meant for the work. A handoff is then made of
+ * facts alone. */
+static const struct rule *beside_rule(enum beside beside)
+{
+	static struct rule rules[] = {
+		[BESIDE_NOTES] = {.name = "notes", .probability = 1},
+		[BESIDE_HANDOFF] = {.name = "handoff", .probability = 1},
+	};
+	static const char *const texts[] = {
+		[BESIDE_NOTES] =
+			"<section name=\"current state\">\nThe rehearsal goes on.\n</section>",
+		[BESIDE_HANDOFF] = "The scenario has no rule for a handoff.",
+	};
+	struct rule *rule = &rules[beside];
+
+	if (!rule->answer) {
+		rule->answer = json_object_new_object();
+		json_set_str(rule->answer, "text", texts[beside]);
 	}
-	return &rule;
+	return rule;
 }
 
 static bool tri_holds(enum tristate wanted, bool is)
@@ -307,13 +338,13 @@ struct decision match_rules(struct scenario *s, struct match_counts *counts, str
 			    struct scope *scope)
 {
 	struct decision decision = {.rule = NULL};
-	bool notes = is_notes(r);
+	enum beside beside = beside_of(r);
 
 	for (size_t i = 0; i < s->n_rules; i++) {
 		const struct rule *rule = &s->rules[i];
 		struct scope trial = {.scenario = s, .request = r};
 
-		if ((decision.overlay && is_overlay(rule)) || (rule->when.is_notes == YES) != notes)
+		if ((decision.overlay && is_overlay(rule)) || beside_wanted(&rule->when) != beside)
 			continue;
 		if (!rule_applies(rule, i, counts, r, &trial)) {
 			scope_release(&trial);
@@ -329,7 +360,7 @@ struct decision match_rules(struct scenario *s, struct match_counts *counts, str
 		return decision;
 	}
 	*scope = (struct scope){.scenario = s, .request = r};
-	if (notes)
-		decision.rule = notes_rule();
+	if (beside)
+		decision.rule = beside_rule(beside);
 	return decision;
 }

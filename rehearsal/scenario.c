@@ -231,10 +231,10 @@ static int get_protocol(struct loader *l, const struct spot *spot, int *ret)
 static int load_condition(struct loader *l, const struct spot *spot, struct condition *c)
 {
 	static const char *const keys[] = {
-		"role",	       "system",	"model",      "task",	"last_message",
-		"tool_result", "any_result",	"tool_name",  "turn",	"round",
-		"has_tools",   "is_compaction", "is_notes",   "stream", "tool_error",
-		"tools_off",   "protocol",	"min_tokens", "not",
+		"role",	       "system",	"model",     "task",	   "last_message",
+		"tool_result", "any_result",	"tool_name", "turn",	   "round",
+		"has_tools",   "is_compaction", "is_notes",  "is_handoff", "stream",
+		"tool_error",  "tools_off",	"protocol",  "min_tokens", "not",
 	};
 	struct spot inner = spot_at(spot, "not");
 
@@ -253,6 +253,7 @@ static int load_condition(struct loader *l, const struct spot *spot, struct cond
 	    get_tristate(l, spot, "has_tools", &c->has_tools) < 0 ||
 	    get_tristate(l, spot, "is_compaction", &c->is_compaction) < 0 ||
 	    get_tristate(l, spot, "is_notes", &c->is_notes) < 0 ||
+	    get_tristate(l, spot, "is_handoff", &c->is_handoff) < 0 ||
 	    get_tristate(l, spot, "stream", &c->stream) < 0 ||
 	    get_tristate(l, spot, "tool_error", &c->tool_error) < 0 ||
 	    get_tristate(l, spot, "tools_off", &c->tools_off) < 0 ||

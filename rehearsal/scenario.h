@@ -31,7 +31,7 @@ struct condition {
 	struct pattern_ref system, model, task, last_message, tool_result, any_result;
 	int64_t turn_min, turn_max; /* assistant messages so far */
 	int64_t tokens_min;	    /* input tokens at least */
-	enum tristate has_tools, is_compaction, is_notes, stream, tool_error, tools_off;
+	enum tristate has_tools, is_compaction, is_notes, is_handoff, stream, tool_error, tools_off;
 	int protocol;		  /* enum protocol, -1: any */
 	struct condition *unless; /* must not hold */
 };

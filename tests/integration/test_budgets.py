@@ -32,7 +32,7 @@ def ended_well(world, done, run, word):
 
 @test
 def max_rounds_ends_the_run(world):
-    done, run = busy(world, "--max-rounds", "4", status=4)
+    done, run = busy(world, "--max-rounds", "4", "--reset", "never", status=4)
     ended_well(world, done, run, "round")
     check(run.agents()["a1"]["rounds"] <= 6, "rounds", run.agents()["a1"])
 

@@ -212,7 +212,7 @@ def a_cache_that_is_lost_is_told(world):
 @test
 def a_model_that_cannot_summarise_stops_nobody(world):
     """X1: the cut by rule each time, until the breaker opens; then a report, with the work kept."""
-    done, run, compactions = counting(world, 40, "--context", "notes=false", summary={"text": "No."}, status=1)
+    done, run, compactions = counting(world, 40, "--context", "notes=false", "--reset", "never", summary={"text": "No."}, status=1)
     check(1 <= len(compactions) <= 3, "compactions", compactions)
     check(all(c["data"]["by_rule"] for c in compactions), "by rule", compactions)
     check(run.agents()["a1"]["rounds"] > 8, "rounds", run.agents()["a1"])
@@ -223,7 +223,7 @@ def a_model_that_cannot_summarise_stops_nobody(world):
 
 @test
 def compaction_can_be_switched_off(world):
-    done, run, compactions = counting(world, 40, "--compact", "off", status=1)
+    done, run, compactions = counting(world, 40, "--compact", "off", "--reset", "never", status=1)
     equal(compactions, [], "compactions", done)
     check(run.agents()["a1"]["rounds"] < 12, "rounds", run.agents()["a1"])
 

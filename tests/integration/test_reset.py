@@ -31,7 +31,7 @@ Write two.txt and run sh check.sh again
 
 def scenario(world, judgement=HANDOFF):
     """The first generation fails a check and waits; the second, which has the document alone, repairs it."""
-    asked = {"match": {"last_message": "Answer with the <handoff> block"}, "answer": {"text": judgement}}
+    asked = {"match": {"is_handoff": True}, "answer": {"text": judgement}}
     second = in_turn(answer(shell("echo two >two.txt; sh check.sh && git add two.txt && git commit -q -m Two")),
                      answer(report("The check passes.")), task="check\\.sh exits with 0|generation 1")
     first = in_turn(answer(shell("sh check.sh")), answer(shell(WAIT, timeout_ms=600000)), answer(report("Too early.", "partial")))
