@@ -334,6 +334,7 @@ static void print_json(const struct past_run *run, const struct past_agent *agen
 	json_set_str(doc, "run", run->id);
 	json_set_str(doc, "agent", f->agent);
 	json_set_str(doc, "role", agent->role);
+	json_set_i64(doc, "generation", agent->generation);
 	json_set_str(doc, "model", run->model);
 	json_set_bool(doc, "running", run->alive);
 	json_set(doc, "request", json_object_get(f->request));

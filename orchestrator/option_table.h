@@ -53,7 +53,7 @@
 	OPTION(TIME_LIMIT, "time-limit", DURATION, SCOPE_WORK, CFG_ANY, 1, 0, "", "TIME",          \
 	       "stop after TIME (90s, 10m, 2h)")                                                   \
 	OPTION(MAX_ROUNDS, "max-rounds", COUNT, SCOPE_WORK, CFG_ANY, 1, 0, "100", "N",             \
-	       "rounds of one agent")                                                              \
+	       "rounds of one generation of an agent")                                             \
 	OPTION(RESET, "reset", CHOICE, SCOPE_WORK, CFG_ANY, 0, 0, "auto|never|per_stage", "WHEN",  \
 	       "go on in an empty window from a handoff document when compaction cannot help")     \
 	OPTION(MAX_RESETS, "max-resets", COUNT, SCOPE_WORK, CFG_ANY, 0, 1000, "20", "N",           \

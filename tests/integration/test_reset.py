@@ -69,6 +69,8 @@ def a_person_asks(world):
     equal((agent["generations"], len(agent["resets"])), (2, 1), "the report")
     check("generation 1 ended with a handoff (request" in done.out, "the printed report", done)
     check("generation 1 ends with a handoff" in done.err, "the view", done.err)
+    equal(json.loads(world.baton("context", f"{run.id}/a1", "--json").out)["generation"], 2, "context")
+    check("generations: 2" in world.baton("show", f"{run.id}/a1").out, "show does not name the generations")
     # The second conversation began from nothing but the document.
     with open(os.path.join(run.dir, "agents/a1/2/transcript.jsonl"), encoding="utf-8") as f:
         first = [r for r in map(json.loads, f) if r["type"] == "message"][0]
