@@ -29,8 +29,7 @@
 #define SERVER_ERRORS	  3    /* in a row, ... */
 #define BUDGET_LEAST_ROOM 1024 /* W12: a shorter answer is not worth a call */
 
-/* The clean stop of this stage: with the ladder's later rungs this point is reached only when none
- * of them freed enough. */
+/* Reached only when no rung of the ladder freed enough. */
 static int end_for_room(struct agent *a, const char *what)
 {
 	return agent_end(a, OUTCOME_LIMIT, CALL_OVERFLOW,

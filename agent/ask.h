@@ -25,7 +25,7 @@ struct ask_result {
 	struct ask_apart apart;
 };
 
-/* Makes room (rungs), checks the limits (I3, W12) and the request (I2), brings the transcript to
+/* Checks the limits (I3, W12) and the request (I2), brings the transcript to
  * disk (I5), sends and waits. Answers that break off are asked for again, 3 times at most. 1: the
  * work has ended: no room, or the call failed for good. */
 int ask_model(struct agent *a, struct ask_result *ret, struct err *err);

@@ -68,7 +68,7 @@ static int do_compact(struct run *run, struct json_object *request, struct err *
 	if (!agent_ask_compact(agent, body.data, body.len))
 		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
 	journal_add(run->journal, false, "agent.compact_asked", "agent:s wish:j", agent->name,
-		    json_object_get(wish));
+		    wish);
 	return 0;
 }
 

@@ -85,6 +85,8 @@ def an_unattended_review_goes_on(world):
     equal(run.last("run.finished")["status"], "succeeded", "status", done)
     equal(len(run.records("agent.compact")), 1, "compactions", done)
     equal(run.last("agent.compact_review")["data"]["waits_ms"], 400, "the event", done)
+    states = [(r["data"]["state"], r["data"]["detail"]) for r in run.records("agent.state")]
+    check(("waiting", "compact_review") in states, "a state that no watchdog counts (X6)", states)
 
 
 @test
