@@ -238,7 +238,7 @@ static void garble(struct server_call *c)
 static void refuse_edits(struct session *s, struct server_call *c)
 {
 	s->tallies->count[TALLY_EDITS_REFUSED]++;
-	s->server.edits_refused = true;
+	s->server.edits_refused = s->server.next_req;
 	server_end(c, "failed", CALL_BAD_REQUEST, 400,
 		   "context_management: Extra inputs are not permitted");
 }

@@ -98,7 +98,7 @@ static void clear_results(struct session *s, struct server_call *c, const struct
 {
 	struct edits_done done = edits_apply(r);
 
-	if (r->edits.present && s->server.edits_refused)
+	if (r->edits.present && s->server.edits_refused && c->req > s->server.edits_refused)
 		watch_fail(s, "H2", "the server is asked again to clear results by itself");
 	if (s->plan.refuses_edits)
 		return;

@@ -53,7 +53,7 @@ struct server {
 	int64_t requests;
 	uint64_t trail;	       /* of all requests so far (pairs.c) */
 	int starting, serving; /* a call is being opened, events are being given */
-	bool edits_refused;
+	int64_t edits_refused; /* number of the newest call when that was said; 0: never */
 	struct cache cache;
 	struct cache_hit hit; /* what of the present prompt the server has already */
 	bool over;	      /* nothing is answered any more: the watcher has found something */

@@ -244,8 +244,11 @@ static void check_words(struct session *s, const char *body, size_t n)
 static void check_compactions(struct session *s, const struct server_call *c)
 {
 	struct watch *w = &s->watch;
+	/* Of a prompt that is cut silently the server tells only what is left, and the agent cannot know better. */
+	bool silent = s->plan.overflow == FAULT_OVERFLOW_SILENT;
+	int64_t told = silent ? MIN(c->prompt, c->window) : c->prompt;
 
-	if (w->compactions && c->prompt > s->agent.budget.compact)
+	if (w->compactions && told > s->agent.budget.compact)
 		w->futile += (int)w->compactions;
 	else if (w->compactions)
 		w->futile = 0;
