@@ -433,7 +433,7 @@ def a_role_of_the_project_asks_for_less_never_for_more(world):
                               [{"match": {}, "answer": answer(report())}])
     for of_role, of_user, expected in ((50, 2, 2), (1, 5, 1)):
         world.write(world.repo + "/.baton/agents/lead.md", role("lead", "You lead.", max_rounds=of_role))
-        world.baton("run", "x", "--max-rounds", str(of_user), "--model", f"rehearsal:{scenario}", status=4)
+        world.baton("run", "x", "--max-rounds", str(of_user), "--reset", "never", "--model", f"rehearsal:{scenario}", status=4)
         # One more is for the report that the agent is asked for at the end.
         equal(world.run().agents()["a1"]["rounds"], expected + 1, f"rounds with {of_role} in the role and {of_user} for the run")
 
