@@ -81,22 +81,35 @@ static const struct {
 	{HANDOFF_FILES, HANDOFF_NO_STATE, "files", "git diff from the base shows what was changed"},
 };
 
-/* The oldest stand first. Takes away what is needed; the line about it costs some, too. */
-static void lose(struct handoff *handoff, const struct measure *m, size_t which, int64_t tokens,
-		 int64_t *now)
+/* The oldest stand first. By the statements' own tokens, which are a little more than their share of the whole. */
+static size_t lose_some(struct handoff *handoff, const struct measure *m, size_t which,
+			int64_t too_many)
 {
 	struct handoff_part *part = &handoff->parts[losses[which].part];
 	size_t lost = 0;
-	int64_t line = 40;
 
-	for (size_t i = 0; i<part->n && * now + line> tokens;) {
+	for (size_t i = 0; i < part->n && too_many > 0;) {
 		if (losses[which].state && part->list[i].state != losses[which].state) {
 			i++;
 			continue;
 		}
-		*now -= statement_tokens(m, &part->list[i]);
+		too_many -= statement_tokens(m, &part->list[i]);
 		handoff_remove(handoff, losses[which].part, i);
 		lost++;
+	}
+	return lost;
+}
+
+static void lose(struct handoff *handoff, const struct measure *m, size_t which, int64_t tokens,
+		 int64_t *now)
+{
+	const int64_t line = 40; /* what telling of it costs */
+	size_t lost = 0, more;
+
+	while (*now + line > tokens &&
+	       (more = lose_some(handoff, m, which, *now + line - tokens)) > 0) {
+		lost += more;
+		*now = document_tokens(m, handoff);
 	}
 	if (!lost)
 		return;

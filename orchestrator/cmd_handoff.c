@@ -10,8 +10,10 @@
 #include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/handoff_edit.h"
+#include "orchestrator/handoff_import.h"
 #include "orchestrator/handoff_run.h"
 #include "orchestrator/handoff_source.h"
+#include "orchestrator/user_file.h"
 
 /* ---- check ---- */
 
@@ -122,16 +124,47 @@ static int show(const struct settings *s, const struct handoff_source *source, s
 	return 0;
 }
 
+/* ---- import ---- */
+
+static int import(const struct settings *s, struct err *err)
+{
+	struct handoff *handoff = NULL;
+	struct import_counts counts;
+	AUTO_BUF struct buf text = BUF_INIT;
+	const char *output = settings_str(s, OPT_OUTPUT);
+	int rc = 0;
+
+	if (output && user_file_check("--output", output, err) < 0)
+		return -1;
+	if (handoff_import(settings_arg(s, 1), &handoff, &counts, err) < 0)
+		return -1;
+	if (settings_flag(s, OPT_JSON)) {
+		AUTO_JSON struct json_object *json = handoff_to_json(handoff);
+		json_write_pretty(&text, json);
+	} else {
+		handoff_to_markdown(handoff, &text);
+	}
+	if (output)
+		rc = user_file_write("--output", output, &text, err);
+	else if (settings_flag(s, OPT_JSON))
+		command_write(text.data, text.len);
+	else
+		command_say("%s", buf_str(&text));
+	fprintf(stderr, "baton: %lld records, %lld of unknown types, %lld unreadable lines\n",
+		(long long)counts.records, (long long)counts.unknown, (long long)counts.bad);
+	handoff_free(handoff);
+	return rc;
+}
+
 /* ---- the command ---- */
 
 static const struct {
 	const char *name;
 	int (*run)(const struct settings *s, const struct handoff_source *source, struct err *err);
-	bool run_option;
 } actions[] = {
-	{"check", check, true},
-	{"show", show, false},
-	{"edit", handoff_edit, false},
+	{"check", check},
+	{"show", show},
+	{"edit", handoff_edit},
 };
 
 static int act(const struct settings *s, struct err *err)
@@ -139,23 +172,27 @@ static int act(const struct settings *s, struct err *err)
 	const char *name = settings_n_args(s) > 0 ? settings_arg(s, 0) : "";
 	struct handoff_source source;
 
+	if (settings_flag(s, OPT_RUN) && strcmp(name, "check") != 0)
+		return err_set(err, ERR_USAGE, "--run belongs to 'baton handoff check'");
+	if (settings_str(s, OPT_OUTPUT) && strcmp(name, "import") != 0)
+		return err_set(err, ERR_USAGE, "--output belongs to 'baton handoff import'");
+	if (strcmp(name, "import") == 0 && settings_n_args(s) > 1)
+		return import(s, err);
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
 		if (strcmp(actions[i].name, name) != 0)
 			continue;
 		if (settings_n_args(s) < 2)
 			return err_set(err, ERR_USAGE, "handoff %s needs a FILE or RUN/AGENT",
 				       name);
-		if (settings_flag(s, OPT_RUN) && !actions[i].run_option)
-			return err_set(err, ERR_USAGE, "--run belongs to 'baton handoff check'");
 		if (handoff_source_open(s, settings_arg(s, 1), &source, err) < 0)
 			return -1;
 		int rc = actions[i].run(s, &source, err);
 		handoff_source_release(&source);
 		return rc;
 	}
-	return err_set(
-		err, ERR_USAGE,
-		"handoff check, show or edit, and a FILE or RUN/AGENT; see 'baton handoff --help'");
+	return err_set(err, ERR_USAGE,
+		       "handoff check, show, edit or import, and a FILE or RUN/AGENT; see 'baton "
+		       "handoff --help'");
 }
 
 int cmd_handoff(struct settings *s)

@@ -82,11 +82,11 @@ static const struct command commands[] = {
 	 .max_args = 1,
 	 .run = cmd_reset},
 	{.name = "handoff",
-	 .args = "check|show|edit FILE|RUN/AGENT[/GENERATION]",
+	 .args = "check|show|edit|import FILE|RUN/AGENT[/GENERATION]",
 	 .summary = "look at, check and change what one agent leaves for the next",
 	 .more = "check says what of it is present, concrete and true: exit status 0 good, 1 "
 		 "refused, 2 usage.\n"
-		 "edit opens it in EDITOR.",
+		 "edit opens it in EDITOR; import makes one from another tool's session file.",
 	 .scope = SCOPE_HANDOFF,
 	 .max_args = 2,
 	 .run = cmd_handoff},

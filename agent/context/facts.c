@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/context/about.h"
-#include "agent/context/sentences.h"
+#include "handoff/sentences.h"
 #include "agent/tools/output.h"
 #include "base/json.h"
 #include "base/memory.h"

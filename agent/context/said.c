@@ -13,7 +13,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "agent/context/sentences.h"
+#include "handoff/sentences.h"
 #include "base/memory.h"
 #include "base/text.h"
 

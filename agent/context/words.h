@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/context/constraints.h"
+#include "handoff/constraints.h"
 #include "agent/conversation.h"
 #include "agent/ledger.h"
 #include "agent/message.h"

@@ -11,7 +11,7 @@
 #include <ctype.h>
 
 #include "agent/context/said.h"
-#include "agent/context/sentences.h"
+#include "handoff/sentences.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"

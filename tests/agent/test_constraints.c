@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/context/constraints.h"
-#include "agent/context/sentences.h"
+#include "handoff/constraints.h"
+#include "handoff/sentences.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/memory.h"

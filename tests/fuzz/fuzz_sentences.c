@@ -8,7 +8,7 @@
  */
 #include <ctype.h>
 
-#include "agent/context/sentences.h"
+#include "handoff/sentences.h"
 #include "agent/context/words.h"
 #include "base/memory.h"
 #include "fuzz.h"

@@ -105,6 +105,14 @@ def a_document_is_held_against_the_repository(world):
     world.baton("handoff", "chekc", "good.md", status=2)
     world.baton("handoff", "show", world.path("good.md"), "--run", status=2)
     equal(world.git("status", "--porcelain").strip(), "", "the checkout is as it was")
+    session = world.write("session.jsonl", json.dumps(
+        {"type": "user", "cwd": world.repo, "message": {"content": "Make read_torn keep the line. Never push."}}) + "\n" + json.dumps(
+        {"type": "assistant", "cwd": world.repo, "message": {"content": [
+            {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": world.repo + "/src/reader.c"}}]}}) + "\n")
+    done = world.baton("handoff", "import", session, "--output", world.path("imported.md"))
+    check("2 records, 0 of unknown types" in done.err, "what was read", done)
+    check("good" in world.baton("handoff", "check", world.path("imported.md")).out, "it is enough to go on from")
+    world.baton("handoff", "import", world.path("good.md"), status=1)
 
 
 @test

@@ -13,7 +13,7 @@
  * purpose: a doubtful sentence is a constraint. The third table says what else a sentence may be: one
  * that is neither is unclear.
  */
-#include "agent/context/constraints.h"
+#include "handoff/constraints.h"
 
 #include <ctype.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * are blanked out ("不需要", "应该是", "用户"), then one phrase that is left makes the sentence a
  * constraint. The last table says what else a sentence may be. A phrase with ^ counts at the start of a clause only, after words such as "请".
  */
-#include "agent/context/constraints.h"
+#include "handoff/constraints.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  * the head of tests/golden/constraints.tsv. Questions, code blocks and quoted lines are not marked by
  * themselves; a marked line that ends in a colon takes the list, block or quote that follows with it.
  */
-#ifndef BATON_AGENT_CONTEXT_CONSTRAINTS_H
-#define BATON_AGENT_CONTEXT_CONSTRAINTS_H
+#ifndef BATON_HANDOFF_CONSTRAINTS_H
+#define BATON_HANDOFF_CONSTRAINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  * the full stop out, and a rule that is glued to its neighbour is still whole, while one that is cut
  * in two is not. So where it is unclear nothing is cut.
  */
-#include "agent/context/sentences.h"
+#include "handoff/sentences.h"
 
 #include <ctype.h>
 

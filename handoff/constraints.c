@@ -5,11 +5,11 @@
  * quotation marks is somebody else's sentence; unless nothing else is left, or the speaker says that
  * it is the rule. A question is none, unless it asks the agent to do so, or is only a tag ("ok?").
  */
-#include "agent/context/constraints.h"
+#include "handoff/constraints.h"
 
 #include <ctype.h>
 
-#include "agent/context/sentences.h"
+#include "handoff/sentences.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -5,8 +5,8 @@
  * names and two languages in between. The spans are in order, do not overlap, start and end on whole
  * characters, have no blanks at their ends, and leave out nothing but blanks. Any bytes are accepted.
  */
-#ifndef BATON_AGENT_CONTEXT_SENTENCES_H
-#define BATON_AGENT_CONTEXT_SENTENCES_H
+#ifndef BATON_HANDOFF_SENTENCES_H
+#define BATON_HANDOFF_SENTENCES_H
 
 #include <stdbool.h>
 #include <stddef.h>
