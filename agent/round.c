@@ -248,8 +248,6 @@ static int append_answer(struct agent *a, struct stream_answer *answer, struct e
 	client_render_message(a->client, m);
 	book_edits(a, answer);
 	ledger_answer(&a->ledger, m, &answer->usage);
-	if (answer->usage.known)
-		breaker_judged(&a->breaker, usage_prompt(&answer->usage) > a->budget.compact);
 	transcript_message(a->transcript, m);
 	transcript_usage(a->transcript, m->round, &answer->usage, &a->ledger);
 	transcript_tools_started(a->transcript, m);
@@ -364,6 +362,9 @@ static int take_answer(struct agent *a, struct ask_result *r, struct err *err)
 	int rc;
 
 	conversation_next_round(&a->conversation);
+	/* X3: whatever the answer is worth, its usage judges the compaction before it. */
+	if (r->answer.usage.known)
+		breaker_judged(&a->breaker, usage_prompt(&r->answer.usage) > a->budget.compact);
 	if (r->answer.dropped_blocks)
 		event_warning(a->channel, "the server dropped thinking blocks of earlier rounds");
 	if (r->answer.stop == STOP_REFUSAL) {

@@ -155,6 +155,30 @@ static void trap_1_no_loop_of_compactions(void **state)
 	fake_release(&p);
 }
 
+/* X3: an empty answer has a usage too, and that judges the compaction before it. */
+static void x3_an_empty_answer_judges_the_compaction(void **state)
+{
+	static const struct fake_step script[] = {
+		HISTORY,
+		FILLED,
+		{.text = SUMMARY, .input = FULL},
+		{.input = FULL},
+		{.text = SUMMARY, .input = FULL},
+		{.input = FULL},
+		{.calls = REPORT_CALL},
+	};
+	struct fake_parent p = {.pid = 0};
+	size_t summaries = 0;
+
+	RUN(&p, script, SETTINGS);
+	for (size_t i = 0; i < p.n_requests; i++)
+		summaries += strstr(buf_str(&p.requests[i]), "Do not call any tool in") != NULL;
+	assert_int_equal(summaries, 2);
+	assert_string_equal(p.result, "limit");
+	assert_true(fake_event_seen(&p, "warning", "a reset is wanted"));
+	fake_release(&p);
+}
+
 /* H10: a request that is refused right after a compaction is a verdict on it, as a count above the threshold is. */
 static void h10_a_refusal_judges_the_compaction(void **state)
 {
@@ -271,6 +295,7 @@ int main(void)
 		WITH_FOLDER(h5_a_tool_call_is_a_failed_try),
 		WITH_FOLDER(x1_the_cut_by_rule),
 		WITH_FOLDER(trap_1_no_loop_of_compactions),
+		WITH_FOLDER(x3_an_empty_answer_judges_the_compaction),
 		WITH_FOLDER(h10_a_refusal_judges_the_compaction),
 		WITH_FOLDER(h9_reactive),
 		WITH_FOLDER(t7_results_go_before_a_summary),

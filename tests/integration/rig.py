@@ -24,6 +24,10 @@ import time
 import traceback
 import urllib.request
 
+# A shell that starts jobs in the background gives them an ignored SIGINT, which every child would inherit.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 BUILD = os.environ.get("BATON_BUILD") or os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BATON = os.path.join(BUILD, "orchestrator", "baton")
 HERE = os.path.dirname(os.path.abspath(__file__))

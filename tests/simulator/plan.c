@@ -114,7 +114,7 @@ void plan_switch(struct session_plan *p, struct random *r)
 	if (!strcmp(p->dialect, "deepseek"))
 		p->dialect = "openai";
 	p->window = p->true_window = p->window * random_between(r, 70, 250) / 100;
-	p->window = p->true_window = MAX(p->window, 8000 + 6 * p->instructions / 3);
+	p->window = p->true_window = MIN(MAX(p->window, 8000 + 6 * p->instructions / 3), 1000000);
 	p->edits = edits && !strcmp(p->dialect, "anthropic");
 	p->refuses_edits &= p->edits;
 	p->files = files;

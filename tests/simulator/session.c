@@ -287,7 +287,8 @@ static void count_end(struct session *s)
 /* The agent's process ends, whatever it was about. */
 static void release_agent(struct session *s)
 {
-	session_hear(s);
+	if (s->agent.channel)
+		session_hear(s);
 	toolbox_release(&s->agent.toolbox);
 	server_release(s);
 	agent_release(&s->agent);
@@ -326,8 +327,10 @@ static int switch_model(struct session *s, struct err *err)
 	server_init(s);
 	watch_switch(&s->watch);
 	s->tallies->count[TALLY_RESUMES]++;
-	if (make(s, err) < 0)
+	if (make(s, err) < 0) {
+		watch_fail(s, "X1", "the agent could not be made again: %s", err->message);
 		return -1;
+	}
 	return work_begin(&s->agent, err);
 }
 
