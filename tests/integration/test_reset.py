@@ -123,4 +123,20 @@ def without_a_judgement_facts_are_enough(world):
     equal(len(run.records("agent.spawned")), 2, "generations", done, str(run))
 
 
+@test
+def the_long_run_example(world):
+    """examples/long-run: summaries fail, the breaker opens, and a successor finishes what the handoff says."""
+    scenario_file = world.example("long-run")
+    done = world.baton("run", "Convert all price lists. Never change a file in data/.", "--model", f"rehearsal:{scenario_file}",
+                       "--window", "20k", "--context", "notes=false", "--context", "collapse=false", "--context", "clear_share=100")
+    run = world.run()
+    reset = run.last("agent.reset")
+    equal((reset["reason"], reset["facts_only"], len(run.records("agent.reset"))), ("breaker", False, 1), "the reset", reset)
+    failed = [c["data"] for c in run.records("agent.compact") if c["data"].get("by_rule")]
+    check(len(failed) >= 3, "failed compactions", failed)
+    check("The handoff says where the work stands" in done.err, "the successor", done.err)
+    equal(len(world.git("ls-tree", "--name-only", f"{run.branch()}:out").split()), 25, "lists on the branch, and .gitkeep")
+    equal(world.git("diff", "--stat", "main", run.branch(), "--", "data"), "", "what the user forbade")
+    world.baton("handoff", "check", reset["handoff"])
+
 main()
