@@ -168,6 +168,8 @@ static void end_answer(struct session *s, struct server_call *c, const char *sto
 		watch_trouble(s, c);
 		cut_silently(c);
 	}
+	if (!usage.told)
+		watch_unjudged(s, c);
 	usage.prompt = c->prompt;
 	usage.cached = MIN(usage.cached, usage.prompt);
 	speech_end(&c->speech, stop, &usage);

@@ -259,6 +259,14 @@ static void check_compactions(struct session *s, const struct server_call *c)
 			   w->futile, (long long)c->prompt, (long long)s->agent.budget.compact);
 }
 
+void watch_unjudged(struct session *s, const struct server_call *c)
+{
+	if (c->purpose != CALL_MAIN)
+		return;
+	s->watch.futile -= s->watch.judged;
+	s->watch.judged = 0;
+}
+
 /* ---- all of it ---- */
 
 void watch_request(struct session *s, const struct server_call *c, const struct reading *r,

@@ -40,6 +40,7 @@ struct watch {
 	int64_t all_compactions;
 	int64_t by_rule;
 	int futile;	    /* in a row */
+	int judged;	    /* of them by the present request */
 	int64_t side_calls; /* since the last main request */
 	int64_t main_requests;
 	int64_t life_requests; /* of this process of the agent */
@@ -58,6 +59,8 @@ void watch_request(struct session *s, const struct server_call *c, const struct 
 		   size_t before, const char *body, size_t n);
 /* Another process goes on, with another model: nothing is known of prefixes and results. */
 void watch_switch(struct watch *w);
+/* The answer tells no usage: what the agent cannot know is no verdict on a compaction. */
+void watch_unjudged(struct session *s, const struct server_call *c);
 /* A call begins. */
 void watch_call(struct session *s, struct server_call *c);
 /* The answer of a call is complete; something went wrong with it. */
