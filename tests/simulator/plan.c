@@ -93,7 +93,9 @@ void plan_make(struct session_plan *plan, uint64_t seed, enum form form)
 		plan->fault_percent /= 5;
 	plan->bad_summaries = random_chance(&r, 6000) ? 50 : (unsigned)random_between(&r, 0, 400);
 	plan->interject = random_chance(&r, 6000) ? (unsigned)random_between(&r, 50, 1500) : 0;
-	plan->interrupt = random_chance(&r, 2600) ? (unsigned)random_between(&r, 20, 400) : 0;
+	plan->interrupt = random_chance(&r, form == FORM_NIGHTLY ? 2600 : 2000)
+				  ? (unsigned)random_between(&r, 20, 400)
+				  : 0;
 	if (form == FORM_NIGHTLY) /* it ends a session */
 		plan->interrupt = MIN(plan->interrupt, 120);
 	plan->shrink = random_chance(&r, 1500) ? (unsigned)random_between(&r, 20, 300) : 0;
