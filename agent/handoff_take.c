@@ -11,9 +11,11 @@
 #include <inttypes.h>
 
 #include "agent/events.h"
+#include "agent/layers.h"
 #include "agent/state.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define SHARE 15 /* per cent of effective (R2) */
 #define MOST  10000
@@ -87,31 +89,6 @@ int handoff_load(struct agent *a, struct err *err)
 
 /* ---- the opening ---- */
 
-static void add_words(struct agent *a, struct message *m)
-{
-	struct user_words_rendered rendered;
-	AUTO_BUF struct buf text = BUF_INIT;
-	struct err why = ERR_INIT;
-
-	if (user_words_render(&a->words, 0, &a->ledger, &text, &rendered, &why) < 0)
-		event_warning(a->channel, "%s", why.message);
-	message_add_text(m, ORIGIN_NUDGE, text.data, text.len);
-	a->words_shown = a->words.n;
-}
-
-/* The marks can be relied on: nothing in a document closes them (I12). */
-static void add_guarded(struct buf *out, const struct buf *text)
-{
-	static const char mark[] = "</handoff";
-	const char *at = buf_str(text);
-
-	for (const char *found; (found = strstr(at, mark)); at = found + 1) {
-		buf_add(out, at, (size_t)(found - at));
-		buf_adds(out, "&lt;");
-	}
-	buf_adds(out, at);
-}
-
 /* A copy without what stands beside it, within its bounds. */
 static void add_document(struct agent *a, struct message *m)
 {
@@ -137,7 +114,8 @@ static void add_document(struct agent *a, struct message *m)
 		 a->settings->handoff_from ? "an earlier conversation" : "another place",
 		 a->settings->handoff_reason ? a->settings->handoff_reason : "no reason given");
 	handoff_to_markdown(shown, &markdown);
-	add_guarded(&text, &markdown);
+	/* The marks can be relied on: nothing in a document closes them (I12). */
+	text_add_guarded(&text, buf_str(&markdown), "</handoff");
 	buf_adds(&text, "</handoff>");
 	message_add_text(m, ORIGIN_HANDOFF, text.data, text.len);
 	handoff_free(shown);
@@ -165,7 +143,7 @@ struct message *handoff_opening(struct agent *a, struct message *opening)
 		bool task = b->origin == ORIGIN_USER || b->origin == ORIGIN_TASK;
 
 		if (task)
-			add_words(a, m);
+			layers_add_words(a, m);
 		/* A task that is new (a document from elsewhere) is said as it is. */
 		if (!task || !is_said(&a->words, b))
 			message_add_block(m, b);

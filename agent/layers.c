@@ -45,8 +45,7 @@ enum layer layer_of(const struct message *m, const struct block *b)
 
 /* ---- from the latest down ---- */
 
-/* X2: what the user said is put back by code, constraints whole and word for word. */
-static void add_words(struct agent *a, struct message *head)
+void layers_add_words(struct agent *a, struct message *head)
 {
 	struct user_words_rendered rendered;
 	AUTO_BUF struct buf text = BUF_INIT;
@@ -74,7 +73,7 @@ static void add_opening(struct agent *a, struct message *head)
 		if (origin != ORIGIN_USER && origin != ORIGIN_TASK)
 			message_add_block(head, &opening->blocks[i]);
 		else if (!words)
-			add_words(a, head);
+			layers_add_words(a, head);
 		words |= origin == ORIGIN_USER || origin == ORIGIN_TASK;
 	}
 }
@@ -141,7 +140,7 @@ int layers_descend(const struct compact_job *job, struct message **ret, struct e
 	if (!in.head_stays)
 		add_opening(a, head);
 	else if (a->words.n > a->words_shown || takes_words_along(job))
-		add_words(a, head);
+		layers_add_words(a, head);
 	add_summary(job, head);
 	in.room = attach_room(job, head);
 	if (attach_all(a, &in, head, err) < 0) {

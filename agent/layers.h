@@ -35,6 +35,10 @@ enum layer layer_of(const struct message *m, const struct block *b);
  * it, with the summary and all of the core that has to stand there. Caller owns it. */
 int layers_descend(const struct compact_job *job, struct message **ret, struct err *err);
 
+/* X2: what the user said is put by code into the head of what follows a compaction, or a successor's opening: constraints
+ * whole and word for word. */
+void layers_add_words(struct agent *a, struct message *head);
+
 /* The agent ends: appends {"preferences": [...], "lessons": [...]}, what of the core the lasting layer may have. Of
  * work that was done that is what the model noted for later, and its decisions and rejected approaches that name a
  * reason; else only the former: nobody knows that they were good. */

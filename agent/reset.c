@@ -155,7 +155,7 @@ static const char *open_work(const struct agent *a, struct json_object *report)
 }
 
 /* Once per point of work: a successor that comes to the same place with the same words is believed. */
-static bool was_here(const struct agent *a)
+static bool was_here(struct agent *a)
 {
 	const struct handoff_statement *now, *then;
 	bool same;
@@ -163,7 +163,7 @@ static bool was_here(const struct agent *a)
 	if (!a->handoff || !a->settings->handoff_reason ||
 	    strcmp(a->settings->handoff_reason, handoff_reason_name(HANDOFF_ANXIETY)) != 0)
 		return false;
-	struct handoff *h = handoff_make((struct agent *)a, HANDOFF_ANXIETY, "");
+	struct handoff *h = handoff_make(a, HANDOFF_ANXIETY, "");
 	now = handoff_the(h, HANDOFF_POINT);
 	then = handoff_the(a->handoff, HANDOFF_POINT);
 	same = !now || (then && now->file && then->file && !strcmp(now->file, then->file)) ||

@@ -319,3 +319,12 @@ bool text_clip(struct buf *out, const char *s, size_t n, size_t budget, const ch
 	buf_add(out, s + tail, n - tail);
 	return true;
 }
+
+void text_add_guarded(struct buf *out, const char *text, const char *mark)
+{
+	for (const char *at; (at = strstr(text, mark)); text = at + 1) {
+		buf_add(out, text, (size_t)(at - text));
+		buf_adds(out, "&lt;");
+	}
+	buf_adds(out, text);
+}

@@ -65,4 +65,7 @@ int text_parse_duration_ms(const char *s, int64_t *ret_ms);
 /* FNV-1a 64 over bytes, for fingerprints that are not security relevant. */
 uint64_t text_hash(const void *p, size_t n);
 
+/* Appends text in which no mark of ours is left whole: each `mark` ("</handoff") begins with "&lt;" instead. */
+void text_add_guarded(struct buf *out, const char *text, const char *mark);
+
 #endif

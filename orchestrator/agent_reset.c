@@ -515,13 +515,17 @@ int agent_on_reset(struct agent_record *agent, const struct frame *frame, struct
 
 	if (json_parse(frame->body, frame->len, &body, err) < 0)
 		return err_prefix(err, "bad body of a 'reset' frame");
+	const char *name = json_str(body, "reason", "");
+	enum handoff_reason reason;
+	if (handoff_reason_find(name, &reason) < 0)
+		return err_set(err, ERR_INVALID, "a 'reset' frame with the reason '%.40s'", name);
 	int fresh = effect_begin(agent, frame, &effect, err);
 	if (fresh <= 0)
 		return fresh;
 	struct reset_job *job = mem_alloc(sizeof(*job));
 	job->effect = effect;
 	job->agent = agent;
-	job->reason = mem_strdup(json_str(body, "reason", "request"));
+	job->reason = mem_strdup(name);
 	job->why = mem_strdup(json_str(body, "why", ""));
 	job->records = handoff_records_new();
 	AUTO_FREE char *no = forbidden(agent);

@@ -350,6 +350,19 @@ static void test_when_no_reset_may_follow(void **state)
 	assert_int_equal(channel_on_readable(s->child.channel, NULL), -1);
 }
 
+/* I12: a word for a reason that there is not goes nowhere. */
+static void test_a_reason_that_nobody_knows(void **state)
+{
+	static const char body[] = "{\"reason\":\"whim\",\"handoff\":{}}";
+	struct scene *s = *state;
+	struct err e = ERR_INIT;
+
+	channel_sendf(s->theirs, FRAME_RESET, body, strlen(body),
+		      "\"generation\":1,\"call\":\"r\"");
+	assert_int_equal(channel_on_readable(s->child.channel, &e), -1);
+	assert_non_null(strstr(e.message, "whim"));
+}
+
 #define scene_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -359,6 +372,7 @@ int main(void)
 		scene_test(test_a_refusal_says_why_and_facts_do_all_the_same),
 		scene_test(test_a_chain_without_progress_ends),
 		scene_test(test_when_no_reset_may_follow),
+		scene_test(test_a_reason_that_nobody_knows),
 	};
 
 	return cmocka_run_group_tests_name("orchestrator/agent_reset", tests, NULL, NULL);
