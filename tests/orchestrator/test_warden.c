@@ -35,6 +35,12 @@ static void tell_pid(pid_t pid)
 	tell(&pid, sizeof(pid));
 }
 
+static void tell_byte(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		_exit(95);
+}
+
 static int body_exit(void *arg)
 {
 	return (int)strtol(arg, NULL, 10);
@@ -53,15 +59,23 @@ static void stay(void)
 		poll(NULL, 0, -1);
 }
 
-/* Forks twice, leaves session and group, ignores what can be ignored, tells its pid. */
+/* Forks twice, leaves session and group, ignores what can be ignored, tells its pid. Returns when it
+ * was told: a body that ends sooner has its daemon killed before a word. */
 static void start_daemon(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	int status;
-	pid_t pid = fork();
+	int status, told[2];
+	char byte;
 
+	if (pipe2(told, O_CLOEXEC) < 0)
+		_exit(97);
+	pid_t pid = fork();
 	if (pid > 0) {
+		close(told[1]);
 		waitpid(pid, &status, 0);
+		if (read(told[0], &byte, 1) != 1)
+			_exit(96);
+		close(told[0]);
 		return;
 	}
 	setsid();
@@ -71,6 +85,7 @@ static void start_daemon(void)
 	if (fork() > 0)
 		_exit(0);
 	tell_pid(getpid());
+	tell_byte(told[1]);
 	stay();
 }
 
