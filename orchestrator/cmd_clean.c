@@ -23,7 +23,6 @@
 #include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/git_session.h"
-#include "orchestrator/project.h"
 #include "orchestrator/runs.h"
 
 struct cleaning {
@@ -345,9 +344,7 @@ static int agree(const struct settings *s, const struct past_run *runs, size_t n
 static int clean_all(struct cleaning *c, const struct settings *s, struct past_run *runs, size_t n,
 		     const bool *chosen, struct err *err)
 {
-	/* Not the folder that a run remembers: the repository may have moved since. */
-	AUTO_FREE char *top = project_above(settings_str(s, OPT_DIRECTORY));
-	int rc = git_session_open(top ? top : runs[n - 1].toplevel, &c->git, err);
+	int rc = git_session_open(runs[n - 1].toplevel, &c->git, err);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if (chosen[i])

@@ -172,6 +172,7 @@ static int read_run(struct settings *s, const struct past_run *run, struct repla
 		replay_free(replay);
 		return -1;
 	}
+	replay->toplevel = mem_strdup(run->toplevel);
 	*ret = replay;
 	return 0;
 }

@@ -503,6 +503,7 @@ void replay_free(struct replay *replay)
 	json_object_put(replay->settings);
 	json_object_put(replay->sharded);
 	free(replay->base);
+	free(replay->toplevel);
 	free(replay->status);
 	free(replay->reason);
 	free(replay);

@@ -64,6 +64,7 @@ struct replay {
 	struct json_object
 		*request; /* run.started or run.json: command, task, model, arguments ... */
 	struct json_object *settings; /* settings_record of the last start or resumption */
+	char *toplevel;		      /* where the repository is now; the caller's to set */
 	char *base;		      /* commit that `run` began from; NULL: not chosen yet */
 	struct json_object *sharded;  /* record of `review`; NULL */
 	bool finished, resumable;

@@ -299,8 +299,8 @@ void run_open_repository(struct run *run)
 	const char *dir = settings_str(run->settings, OPT_DIRECTORY);
 
 	/* Where the run began, which may be another worktree than the one that the user stands in. */
-	if (run->replay && file_is_dir(json_str(run->replay->request, "toplevel", "")))
-		dir = json_str(run->replay->request, "toplevel", "");
+	if (run->replay && run->replay->toplevel)
+		dir = run->replay->toplevel;
 	json_set_str(request, "path", dir ? dir : cwd);
 	json_set_bool(request, "quick", true);
 	if (!run->replay)

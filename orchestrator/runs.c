@@ -237,9 +237,11 @@ void run_reread(struct past_run *run)
 {
 	AUTO_FREE char *id = mem_strdup(run->id);
 	AUTO_FREE char *runs_dir = file_dir(run->dir);
+	AUTO_FREE char *toplevel = take_ptr(run->toplevel);
 
 	run_release(run);
 	run_read(run, runs_dir, id);
+	replace(&run->toplevel, toplevel);
 }
 
 void runs_free(struct past_run *runs, size_t count)
@@ -247,6 +249,20 @@ void runs_free(struct past_run *runs, size_t count)
 	for (size_t i = 0; i < count; i++)
 		run_release(&runs[i]);
 	free(runs);
+}
+
+/* A run remembers where its repository stood. It may have been moved since, and another may stand there now: what
+ * leads to the store that the run was found in is right, else the folder that the user named. */
+static void find_toplevel(struct past_run *run, const char *runs_dir, const char *from)
+{
+	AUTO_FREE char *store = file_dir(runs_dir);
+	AUTO_FREE char *then = run->toplevel ? project_store(run->toplevel) : NULL;
+
+	if (then && strcmp(then, store) == 0)
+		return;
+	AUTO_FREE char *above = project_above(from);
+	AUTO_FREE char *common = file_dir(store);
+	replace(&run->toplevel, above ? above : common);
 }
 
 /* <common>/baton/runs of the user's repository. */
@@ -283,7 +299,8 @@ int runs_list(const struct settings *s, struct past_run **ret, size_t *ret_count
 		if (e->d_name[0] == '.')
 			continue;
 		MEM_GROW(runs, cap, n + 1);
-		run_read(&runs[n++], dir, e->d_name);
+		run_read(&runs[n], dir, e->d_name);
+		find_toplevel(&runs[n++], dir, settings_str(s, OPT_DIRECTORY));
 	}
 	if (d)
 		closedir(d);

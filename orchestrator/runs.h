@@ -22,7 +22,8 @@ struct past_agent {
 };
 
 struct past_run {
-	char *id, *dir, *command, *task, *model, *status, *reason, *toplevel, *worktrees;
+	char *id, *dir, *command, *task, *model, *status, *reason, *worktrees;
+	char *toplevel; /* a checkout of the repository, where it is now (runs_list, runs_find) */
 	int64_t started_ms, ended_ms; /* wall; 0 if unknown */
 	double cost;
 	bool cost_known; /* the model has prices */

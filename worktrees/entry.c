@@ -141,10 +141,11 @@ int entry_check(const struct work *work, enum entry_state *ret, struct err *err)
 	if (entry_read(work->entry_dir, &mark, err) < 0)
 		return -1;
 	if (!same(mark, "run", work->run) || !same(mark, "agent", work->agent) ||
-	    !same(mark, "worktree", work->worktree) || !same(mark, "git_dir", work->git_dir) ||
-	    !same(mark, "branch", work->branch))
+	    !same(mark, "worktree", work->worktree) || !same(mark, "branch", work->branch))
 		return err_set(err, ERR_DENIED, "'%s' is marked as another worktree's",
 			       work->entry_dir);
+	if (entry_follow(work, mark, err) < 0)
+		return -1;
 	for (int state = ENTRY_CREATING; state <= ENTRY_REMOVING; state++) {
 		if (same(mark, "state", state_names[state])) {
 			*ret = (enum entry_state)state;

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "worktrees/disk.h"
+#include "worktrees/hostile.h"
 #include "worktrees/repo_config.h"
 #include "worktrees/work.h"
 
@@ -75,18 +76,23 @@ static int write_refs(const struct work *work, struct err *err)
 	return put(work, "HEAD", &text, err);
 }
 
+/* A box may have written there since, so no link is followed. */
+int private_point(const struct work *work, struct err *err)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	disk_quote(&text, work->repo->objects);
+	buf_addc(&text, '\n');
+	return hostile_write(work->git_dir, "objects/info/alternates", text.data, text.len, err);
+}
+
 int private_make(const struct work *work, struct err *err)
 {
 	const struct repo *repo = work->repo;
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	if (make_folders(work, err) < 0)
+	if (make_folders(work, err) < 0 || private_point(work, err) < 0)
 		return -1;
-	disk_quote(&text, repo->objects);
-	buf_addc(&text, '\n');
-	if (put(work, "objects/info/alternates", &text, err) < 0)
-		return -1;
-	buf_clear(&text);
 	repo_config_write(repo, true, &text);
 	if (put(work, "config", &text, err) < 0 || write_refs(work, err) < 0)
 		return -1;

@@ -74,8 +74,11 @@ int entry_set_state(const struct work *work, enum entry_state state, struct err 
 /* Reads the mark of an entry folder; ERR_NOT_FOUND without entry, ERR_DENIED without a mark of
  * ours. */
 int entry_read(const char *entry_dir, struct json_object **ret, struct err *err);
-/* The mark must be that of this worktree: run, agent, paths. */
+/* The mark must be that of this worktree: run, agent, paths. A repository that was moved is followed. */
 int entry_check(const struct work *work, enum entry_state *ret, struct err *err);
+/* Where the mark names a repository that is this one and was moved: the worktree is pointed at its new place.
+ * ERR_DENIED: it is a copy, or another worktree's mark (moved.c). */
+int entry_follow(const struct work *work, struct json_object *mark, struct err *err);
 /* As entry_check, and it must be ready: ERR_CHANGED. */
 int entry_need_ready(const struct work *work, struct err *err);
 /* True if the folder at the worktree's path is the one that was made. */
@@ -92,6 +95,8 @@ char *entry_root(const struct repo *repo);
 
 /* Writes it into git_dir, which must not exist. */
 int private_make(const struct work *work, struct err *err);
+/* Points one that is there at the user's objects, wherever they are now. */
+int private_point(const struct work *work, struct err *err);
 
 /* Makes the folder and its .git file; one that is in the way is moved aside, with a line in the answer's `notes`
  * (create.c). */

@@ -148,6 +148,29 @@ def the_worktree_was_moved(world):
 
 
 @test
+def the_repository_was_moved(world):
+    """To another folder: every command goes on there. A copy may not touch the worktree as long as the first is there."""
+    started, run = start(world)
+    kill_all(world, started, run)
+    worktree, copy, there = run.worktree(), world.path("copy"), world.path("there")
+    subprocess.run(["cp", "-a", world.repo, copy], check=True)
+    for command in (["resume", run.id], ["diff", f"{run.id}/a1"], ["clean", run.id]):
+        done = world.baton(*command, cwd=copy, status=None)
+        check("is a copy of" in done.out + done.err and world.repo in done.out + done.err, "the copy", done)
+    os.rename(world.repo, there)
+    world.repository()  # a stranger at the old place
+    world.repo = there
+    check("+one" in world.baton("diff", f"{run.id}/a1").out, "diff")
+    let_go(run, worktree)
+    run = world.run()
+    resume(world, run)
+    finished(world, run)
+    equal((run.last("worktree.reopened")["how"], run.worktree()), ("kept", worktree), "the worktree")
+    world.baton("clean", run.id)
+    check(not os.path.exists(worktree) and not os.path.exists(run.dir), "clean left something")
+
+
+@test
 def files_and_branch_changed_meanwhile(world):
     started, run = start(world)
     kill_all(world, started, run)
