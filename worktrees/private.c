@@ -76,13 +76,18 @@ static int write_refs(const struct work *work, struct err *err)
 	return put(work, "HEAD", &text, err);
 }
 
+static void alternates(const struct work *work, struct buf *out)
+{
+	disk_quote(out, work->repo->objects);
+	buf_addc(out, '\n');
+}
+
 /* A box may have written there since, so no link is followed. */
 int private_point(const struct work *work, struct err *err)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	disk_quote(&text, work->repo->objects);
-	buf_addc(&text, '\n');
+	alternates(work, &text);
 	return hostile_write(work->git_dir, "objects/info/alternates", text.data, text.len, err);
 }
 
@@ -91,8 +96,12 @@ int private_make(const struct work *work, struct err *err)
 	const struct repo *repo = work->repo;
 	AUTO_BUF struct buf text = BUF_INIT;
 
-	if (make_folders(work, err) < 0 || private_point(work, err) < 0)
+	if (make_folders(work, err) < 0)
 		return -1;
+	alternates(work, &text);
+	if (put(work, "objects/info/alternates", &text, err) < 0)
+		return -1;
+	buf_clear(&text);
 	repo_config_write(repo, true, &text);
 	if (put(work, "config", &text, err) < 0 || write_refs(work, err) < 0)
 		return -1;

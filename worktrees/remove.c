@@ -173,15 +173,25 @@ static void drop_ref(const struct work *work, const char *ref, const char *why)
 		repo_move_ref(work->repo, ref, NULL, work->base, why, NULL);
 }
 
-/* A creation that was killed: at most a checkout of the base, which our .git file or its emptiness
- * identifies. */
+/* A creation that was killed: at most a checkout of the base, which our .git file identifies, or a folder with nothing
+ * in it, or with the first bytes of that file. */
+static bool is_our_creation(const struct work *work)
+{
+	AUTO_FREE char *git_file = file_join(work->worktree, ".git");
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (hostile_read(work->worktree, ".git", 65536, &text, NULL) == 0) {
+		if (strcmp(buf_str(&text), work->git_file) == 0)
+			return true;
+		if (strncmp(buf_str(&text), work->git_file, text.len) == 0)
+			unlink(git_file);
+	}
+	return rmdir(work->worktree) == 0 || errno == ENOENT;
+}
+
 static int remove_unfinished(struct work *work, char **ret_kept)
 {
-	AUTO_BUF struct buf text = BUF_INIT;
-	bool ours = hostile_read(work->worktree, ".git", 65536, &text, NULL) == 0 &&
-		    strcmp(buf_str(&text), work->git_file) == 0;
-
-	if (!ours && rmdir(work->worktree) < 0 && errno != ENOENT)
+	if (!is_our_creation(work))
 		return keep(ret_kept, "its folder was not made by baton", NULL);
 	drop_ref(work, work->head_ref, "baton: unfinished");
 	drop_ref(work, work->pin_ref, "baton: unfinished");

@@ -155,6 +155,28 @@ static void prune_takes_dead_runs_only(void **state)
 	rig_free(&rig);
 }
 
+/* Killed between the making of the .git file and its bytes; what else lies there is somebody's. */
+static void a_half_written_git_file_is_our_creation(void **state)
+{
+	static const char script[] =
+		"sed -i 's/\"ready\"/\"creating\"/' .git/worktrees/baton+r1+*/baton; "
+		"cd ../state/baton/worktrees/repo-1/r1; find a? -mindepth 1 -delete; "
+		": > a1/.git; printf 'gitdir: /' > a2/.git; : > a3/.git; : > a3/stranger";
+	struct rig rig;
+
+	begin(&rig);
+	json_object_put(rig_create(&rig, "r1", "a1"));
+	json_object_put(rig_create(&rig, "r1", "a2"));
+	json_object_put(rig_create(&rig, "r1", "a3"));
+	free(rig_sh(&rig, "repo", script));
+	AUTO_JSON struct json_object *answer = prune(&rig, "r1");
+	assert_int_equal(json_len(json_arr(answer, "removed")), 2);
+	assert_int_equal(json_len(json_arr(answer, "kept")), 1);
+	AUTO_FREE char *left = rig_sh(&rig, "state/baton/worktrees/repo-1/r1", "ls *");
+	assert_string_equal(left, "stranger");
+	rig_free(&rig);
+}
+
 /* A folder that the user removed by hand: commits are saved, the last checkpoint is not an empty
  * one. */
 static void a_worktree_deleted_by_hand_goes_quietly(void **state)
@@ -318,6 +340,7 @@ int main(void)
 		cmocka_unit_test(too_much_is_kept_instead),
 		cmocka_unit_test(an_adopted_worktree_is_an_ordinary_one),
 		cmocka_unit_test(prune_takes_dead_runs_only),
+		cmocka_unit_test(a_half_written_git_file_is_our_creation),
 		cmocka_unit_test(a_worktree_deleted_by_hand_goes_quietly),
 		cmocka_unit_test(a_kill_at_any_point_of_a_creation_is_pruned),
 		cmocka_unit_test(a_killed_service_leaves_no_worker),
