@@ -193,6 +193,9 @@ static void open_and_run(struct agent *a, struct batch *b, struct arrival *arriv
 		take_failure(a, b, OUTCOME_FAILED, &e);
 	} else if (run_tool(a, arrival, input, &e) < 0) {
 		take_failure(a, b, OUTCOME_LOST, &e);
+	} else if (arrival->result.shortage) {
+		b->rc = agent_end(a, OUTCOME_LOST, CALL_CLASS_NONE, "%s: %s", arrival->call->name,
+				  buf_str(&arrival->result.text));
 	} else {
 		note_repetition(a, b, arrival);
 		breaks_after_call(a, arrival, input);

@@ -270,11 +270,9 @@ static int bring_out(struct transcript *t, bool durable, struct err *err)
 	/* Nothing new needs no sync: what was flushed before was synced by that flush. */
 	if (!jsonl_pending(t->writer) || jsonl_flush(t->writer, durable, &e) == 0)
 		return 0;
-	if (e.code == ERR_NO_SPACE)
-		return err_set(err, ERR_NO_SPACE, "no space on '%s'", t->path);
 	if (err)
 		*err = e;
-	return -1;
+	return e.code == ERR_NO_SPACE ? err_prefix(err, "no space on '%s'", t->path) : -1;
 }
 
 int transcript_sync(struct transcript *t, struct err *err)

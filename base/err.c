@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/text.h"
 
@@ -52,9 +53,31 @@ static enum err_code code_of_errno(int number)
 	case EACCES:
 	case EPERM: return ERR_DENIED;
 	case ENOSPC:
+	case EFBIG: /* ulimit -f: no room for this file */
 	case EDQUOT: return ERR_NO_SPACE;
 	default: return ERR_IO;
 	}
+}
+
+/* What the system's words leave open: which limit it is, and how it is raised. */
+static void append_limit(struct err *err, int number)
+{
+	struct rlimit limit;
+	char text[96];
+
+	if (number == ENFILE)
+		message_append(err, " (in the whole machine: see fs.file-max)");
+	if (number == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		snprintf(text, sizeof(text), " (a process may have %llu; 'ulimit -n' raises it)",
+			 (unsigned long long)limit.rlim_cur);
+	else if (number == EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+		 limit.rlim_cur != RLIM_INFINITY)
+		snprintf(text, sizeof(text),
+			 " (no file may be over %llu bytes; 'ulimit -f' raises it)",
+			 (unsigned long long)limit.rlim_cur);
+	else
+		return;
+	message_append(err, text);
 }
 
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
@@ -64,7 +87,7 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 		return -1;
 	err->code = code;
 	err->sys = code == ERR_IO || code == ERR_NO_SPACE ? number : 0;
-	if (code == ERR_IO && (number == ENOSPC || number == EDQUOT))
+	if (code == ERR_IO && code_of_errno(number) == ERR_NO_SPACE)
 		err->code = ERR_NO_SPACE;
 	va_list ap;
 	va_start(ap, fmt);
@@ -86,6 +109,7 @@ int err_sys(struct err *err, const char *fmt, ...)
 	va_end(ap);
 	message_append(err, ": ");
 	message_append(err, strerror(number));
+	append_limit(err, number);
 	return -1;
 }
 
@@ -103,6 +127,11 @@ int err_prefix(struct err *err, const char *fmt, ...)
 	message_append(&next, err->message);
 	*err = next;
 	return -1;
+}
+
+bool err_is_shortage(const struct err *err)
+{
+	return err->sys == EMFILE || err->sys == ENFILE || err->sys == ENOMEM;
 }
 
 const char *err_code_name(enum err_code code)

@@ -9,6 +9,7 @@
 #ifndef BATON_BASE_ERR_H
 #define BATON_BASE_ERR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Only the codes that some caller branches on. */
@@ -27,7 +28,7 @@ enum err_code {
 	ERR_CHANGED,	 /* the thing changed since it was last looked at */
 	ERR_UNSUPPORTED, /* this machine, repository or peer cannot do it */
 	ERR_BUSY,	 /* somebody else holds it; trying later may work */
-	ERR_NO_SPACE,	 /* ENOSPC, EDQUOT */
+	ERR_NO_SPACE,	 /* ENOSPC, EDQUOT, EFBIG */
 };
 
 struct err {
@@ -42,17 +43,20 @@ struct err {
 	}
 
 /* Fills *err (if not NULL) and returns -1. errno is kept in err->sys when code is ERR_IO (and
- * ENOSPC/EDQUOT become ERR_NO_SPACE); strerror text is NOT added, see err_sys. */
+ * ENOSPC/EDQUOT/EFBIG become ERR_NO_SPACE); strerror text is NOT added, see err_sys. */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* As err_set with ERR_IO (ERR_NOT_FOUND for ENOENT and ENOTDIR, ERR_DENIED for EACCES/EPERM,
- * ERR_EXISTS for EEXIST, ERR_NO_SPACE for ENOSPC/EDQUOT) and ": strerror(errno)" appended. Returns
- * -1. */
+ * ERR_EXISTS for EEXIST, ERR_NO_SPACE for ENOSPC/EDQUOT/EFBIG) and ": strerror(errno)" appended; a
+ * limit of this process is named with its value and the command that raises it. Returns -1. */
 int err_sys(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "prefix: " before the message; the code stays. Returns -1 so that callers can end on it. */
 int err_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* This process or the machine is short of descriptors or memory: the next thing that is tried will fail as well. */
+bool err_is_shortage(const struct err *err);
 
 const char *err_code_name(enum err_code code);
 

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -148,6 +149,15 @@ static int break_writer(struct jsonl_writer *w, const struct err *cause, struct 
 	return -1;
 }
 
+/* A regular file takes less than it was given only where room, quota or the limit on file sizes ends. */
+static int reason_of_short_write(int64_t end)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur <= (rlim_t)end ? EFBIG
+										     : ENOSPC;
+}
+
 /* A write of n bytes gave `got` (possibly -1, with errno set): undo what reached the file. */
 static int undo_short_write(struct jsonl_writer *w, ssize_t got, size_t n, struct err *err)
 {
@@ -155,7 +165,7 @@ static int undo_short_write(struct jsonl_writer *w, ssize_t got, size_t n, struc
 	if (got < 0) {
 		err_sys(&cause, "cannot append to '%s'", w->path);
 	} else {
-		errno = ENOSPC; /* a regular file takes less only where room or quota ends */
+		errno = reason_of_short_write(w->offset + got);
 		err_sys(&cause, "only %zd of %zu bytes fit into '%s'", got, n, w->path);
 	}
 	if (got > 0 && ftruncate(w->fd, w->offset) < 0) {

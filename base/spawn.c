@@ -94,8 +94,11 @@ IN_CHILD int set_descriptors(struct child *c)
 		else if (fds[i] < 0)
 			continue;
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_HIGH_FD);
-		if (fds[i] < 0)
+		if (fds[i] < 0) {
+			/* What it says when the limit is below that number. */
+			errno = errno == EINVAL ? EMFILE : errno;
 			return -1;
+		}
 	}
 	for (int i = 0; i < CHILD_FDS; i++) {
 		if (fds[i] < 0)
@@ -250,7 +253,10 @@ int spawn_process(const struct spawn_opts *opts, pid_t *ret_pid, int *ret_pidfd,
 	munmap(stack, CHILD_STACK);
 	if (pid < 0) {
 		errno = failure;
-		return err_sys(err, "cannot start '%s': clone", opts->path);
+		err_sys(err, "cannot start '%s': clone", opts->path);
+		return failure == EAGAIN
+			       ? err_prefix(err, "too many processes ('ulimit -u' says how many)")
+			       : -1;
 	}
 	if (child.error)
 		return report_failure(&child, err);
@@ -261,14 +267,23 @@ int spawn_process(const struct spawn_opts *opts, pid_t *ret_pid, int *ret_pidfd,
 	return 0;
 }
 
-void spawn_raise_nofile(void)
+int spawn_raise_nofile(unsigned need, struct err *err)
 {
 	struct rlimit limit;
-	if (nofile_raised || getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	first_nofile = limit;
-	limit.rlim_cur = limit.rlim_max;
-	nofile_raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return err_sys(err, "cannot read the limit on open files");
+	if (!nofile_raised) {
+		first_nofile = limit;
+		limit.rlim_cur = limit.rlim_max;
+		nofile_raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+	}
+	if (limit.rlim_cur >= need)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "a process may have %llu open files here, and a run needs %u: raise it "
+		       "with 'ulimit -n %u'",
+		       (unsigned long long)limit.rlim_cur, need, need);
 }
 
 int spawn_become_subreaper(struct err *err)

@@ -42,8 +42,9 @@ struct spawn_opts {
  * step's name and errno: the caller never sees a child that did not exec. */
 int spawn_process(const struct spawn_opts *opts, pid_t *ret_pid, int *ret_pidfd, struct err *err);
 
-/* Raises the soft RLIMIT_NOFILE to the hard one, remembering the old value for restore_nofile. */
-void spawn_raise_nofile(void);
+/* Raises the soft RLIMIT_NOFILE to the hard one, remembering the old value for restore_nofile. ERR_USAGE: that is less
+ * than `need`. */
+int spawn_raise_nofile(unsigned need, struct err *err);
 
 /* Makes the caller a subreaper. */
 int spawn_become_subreaper(struct err *err);

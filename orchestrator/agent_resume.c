@@ -76,7 +76,7 @@ enum fate { FATE_GO_ON, FATE_SUCCEED, FATE_COLLECT, FATE_LOOK };
 /* Reasons are for people; what the system said stands in them as it says it (err_sys). */
 bool agent_ended_for_room(const char *reason)
 {
-	static const int numbers[] = {ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EAGAIN};
+	static const int numbers[] = {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, EAGAIN};
 
 	for (size_t i = 0; reason && i < ARRAY_SIZE(numbers); i++) {
 		if (strstr(reason, strerror(numbers[i])))

@@ -31,6 +31,7 @@
 
 #define TICK_MS	       1000
 #define SAME_SIGNAL_MS 250
+#define FILES_NEEDED   40 /* with one agent it works with 24; those to come need three each */
 
 char *run_path(const struct run *run, const char *fmt, ...)
 {
@@ -72,8 +73,10 @@ bool run_is_resumable(const struct run *run)
 	for (size_t i = 0; i < run->agents.count; i++) {
 		const char *status = run->agents.list[i]->status;
 		cut |= status && (strcmp(status, "lost") == 0 || strcmp(status, "stopped") == 0);
-		cut |= agent_ended_for_room(run->agents.list[i]->reason);
+		cut |= agent_ended_for_room(run->agents.list[i]->reason) ||
+		       agent_ended_for_room(run->agents.list[i]->kept);
 	}
+	cut |= run->exit_status == EXIT_FAILED && agent_ended_for_room(run->stop_reason);
 	return run->exit_status == EXIT_BUDGET || run->exit_status == EXIT_UNREACHABLE || cut ||
 	       (run->stopping && run->exit_status != EXIT_USAGE);
 }
@@ -264,12 +267,13 @@ static int run_prepare(struct run *run, struct err *err)
 	prctl(PR_SET_DUMPABLE, 0);
 	sigaction(SIGPIPE, &ignore, NULL);
 	run->warden_pid = getppid();
+	if (spawn_raise_nofile(FILES_NEEDED, err) < 0)
+		return -1;
 	run->base = event_base_new();
 	if (!run->base)
 		return err_set(err, ERR_IO, "cannot make an event loop");
 	arm_timers(run);
 	warden_unblock_signals();
-	spawn_raise_nofile();
 	if (spawn_become_subreaper(err) < 0)
 		return -1;
 	run->children = children_new(run->base);

@@ -191,6 +191,7 @@ int main(int argc, char **argv)
 
 	log_init("rehearsal", LOG_INFO);
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL); /* a log that may not grow is no reason to die */
 	parsed = parse_options(argc, argv, &o, &err);
 	if (parsed > 0)
 		return 0;

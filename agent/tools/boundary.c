@@ -19,11 +19,19 @@
 
 enum { GIT_FILE_MAX = 8192, ASIDE_TRIES = 1000 };
 
+/* This process or the machine cannot look, whatever is there: no command is to blame. */
+static bool is_want(int number)
+{
+	return number == EMFILE || number == ENFILE || number == ENOMEM || number == EIO;
+}
+
 /* Reads a small regular file without following a symlink. */
 static int read_small(int dir_fd, const char *name, struct buf *out)
 {
 	AUTO_FD int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
+	if (fd < 0 && is_want(errno))
+		return -errno;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > GIT_FILE_MAX)
 		return -1;
 	while (buf_read(out, fd, GIT_FILE_MAX) > 0)
@@ -32,12 +40,18 @@ static int read_small(int dir_fd, const char *name, struct buf *out)
 	return 0;
 }
 
-static bool git_file_is_ours(const struct tool_context *ctx)
+/* 0 with the answer; -1: it cannot be asked. */
+static int look_at_git_file(const struct tool_context *ctx, bool *ret_ours, struct err *err)
 {
 	AUTO_BUF struct buf now = BUF_INIT;
 	const char *want = ctx->settings.git_file;
-	return read_small(ctx->roots.root[ROOT_WORKTREE].fd, ".git", &now) == 0 &&
-	       now.len == strlen(want) && memcmp(buf_str(&now), want, now.len) == 0;
+	int rc = read_small(ctx->roots.root[ROOT_WORKTREE].fd, ".git", &now);
+
+	errno = rc < -1 ? -rc : 0;
+	if (is_want(errno))
+		return err_sys(err, "cannot look at the worktree's .git file");
+	*ret_ours = rc == 0 && now.len == strlen(want) && memcmp(buf_str(&now), want, now.len) == 0;
+	return 0;
 }
 
 static void move_aside(int dir_fd)
@@ -111,7 +125,10 @@ int boundary_check(struct tool_context *ctx, struct tool_result *ret, struct err
 {
 	if (ctx->roots.root[ROOT_WORKTREE].fd < 0)
 		return 0;
-	if (ctx->settings.git_file && !git_file_is_ours(ctx))
+	bool ours = true;
+	if (ctx->settings.git_file && look_at_git_file(ctx, &ours, err) < 0)
+		return -1;
+	if (!ours)
 		return restore_git_file(ctx, ret, err);
 	if (ctx->settings.git_dir && ctx->settings.head_ref)
 		check_head(ctx, ret);

@@ -166,6 +166,7 @@ void tool_result_release(struct tool_result *result)
 int result_fail(struct tool_result *ret, const struct err *e)
 {
 	ret->is_error = true;
+	ret->shortage = err_is_shortage(e);
 	buf_clear(&ret->text);
 	buf_adds(&ret->text, e->message);
 	return 0;

@@ -32,6 +32,7 @@ struct tool_result {
 	bool is_error;
 	int exit_code;	  /* shell: 0-255, 128+signal; -1 where there is none */
 	bool has_effects; /* something outside may have changed */
+	bool shortage;	  /* it failed for want of descriptors or memory: the agent cannot go on */
 	char *summary;	  /* one line for people: "edit src/a.c (+3 -1)"; owned */
 	char *full_path;  /* "results:N.txt" where all of the output is already; NULL; owned */
 	struct tool_image *images;

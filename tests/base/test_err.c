@@ -2,6 +2,7 @@
 #include "test_base.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "base/text.h"
 
@@ -40,7 +41,7 @@ static void test_sys_maps_errno(void **state)
 	} cases[] = {
 		{ENOENT, ERR_NOT_FOUND}, {EEXIST, ERR_EXISTS},	 {EACCES, ERR_DENIED},
 		{EPERM, ERR_DENIED},	 {ENOSPC, ERR_NO_SPACE}, {EDQUOT, ERR_NO_SPACE},
-		{EIO, ERR_IO},
+		{EFBIG, ERR_NO_SPACE},	 {EIO, ERR_IO},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct err err = ERR_INIT;
@@ -53,6 +54,35 @@ static void test_sys_maps_errno(void **state)
 	errno = ENOENT;
 	err_sys(&err, "cannot open '%s'", "p");
 	assert_string_equal(err.message, "cannot open 'p': No such file or directory");
+}
+
+/* A limit of this process is named with its value and what raises it. */
+static void test_limits_are_named(void **state)
+{
+	struct rlimit old, small;
+	struct err err = ERR_INIT;
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	small = old;
+	small.rlim_cur = 77;
+	setrlimit(RLIMIT_NOFILE, &small);
+	errno = EMFILE;
+	err_sys(&err, "cannot open '%s'", "p");
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_string_equal(err.message, "cannot open 'p': Too many open files (a process may have "
+					 "77; 'ulimit -n' raises it)");
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = old;
+	small.rlim_cur = 1024;
+	setrlimit(RLIMIT_FSIZE, &small);
+	errno = EFBIG;
+	err_sys(&err, "cannot write");
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_string_equal(err.message, "cannot write: File too large (no file may be over 1024 "
+					 "bytes; 'ulimit -f' raises it)");
+	errno = ENFILE;
+	err_sys(&err, "cannot open");
+	assert_non_null(strstr(err.message, "fs.file-max"));
 }
 
 static void test_prefix_keeps_the_code(void **state)
@@ -98,6 +128,7 @@ int main(void)
 		cmocka_unit_test(test_set_formats_and_returns_minus_one),
 		cmocka_unit_test(test_io_keeps_errno_and_knows_full_disks),
 		cmocka_unit_test(test_sys_maps_errno),
+		cmocka_unit_test(test_limits_are_named),
 		cmocka_unit_test(test_prefix_keeps_the_code),
 		cmocka_unit_test(test_long_message_is_cut_at_a_character),
 		cmocka_unit_test(test_every_code_has_a_name),

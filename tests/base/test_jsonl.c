@@ -262,6 +262,7 @@ static void test_i10_short_write_is_taken_back(void **state)
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_int_equal(rc, -1);
 	assert_int_equal(err.code, ERR_NO_SPACE);
+	assert_int_equal(err.sys, EFBIG); /* not the disk's fault */
 	struct stat st;
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, whole); /* no half record */

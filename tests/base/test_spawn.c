@@ -329,8 +329,9 @@ static int nofile_is_restored(void)
 		return 1;
 	limit.rlim_cur = 100;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	spawn_raise_nofile();
-	spawn_raise_nofile(); /* the second call must not forget the first value */
+	assert_int_equal(spawn_raise_nofile(3, NULL), 0);
+	assert_int_equal(spawn_raise_nofile(3, NULL),
+			 0); /* the second call must not forget the first value */
 	if (nofile_now() != (long)limit.rlim_max)
 		return 2;
 	struct spawn_opts opts = options(argv);

@@ -4,11 +4,12 @@ its worktree meanwhile has a defined outcome. Section O of the traps.
 """
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 
-from rig import answer, call, check, equal, in_turn, main, report, shell, test, wait_for
+from rig import BATON, answer, call, check, command_of, descendants, equal, in_turn, main, report, shell, test, wait_for
 
 # Leaves a commit, then waits until the test lets it go on.
 WAIT = "touch started; while [ ! -e go ]; do read -r -t 0.05 x <>fifo; done"
@@ -271,6 +272,40 @@ def a_full_disk(world):
         finished(world, run)
     finally:
         subprocess.run(["umount", "-l", world.repo], check=False)
+
+
+def only_open_files(pid, more):
+    """From now on this process opens `more` files and then no further one."""
+    used = min(set(range(4096)) - {int(n) for n in os.listdir(f"/proc/{pid}/fd")})
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + more, used + more))
+
+
+@test
+def too_few_descriptors(world):
+    """At the start, then in the middle of an agent, of baton-git: what is short and how to raise it is said, and it goes on."""
+    more = answer(shell(WAIT, timeout_ms=600000))
+    started, run = start(world, tail=(more, more))
+    few = world.command("bash", "-c", 'ulimit -n 20; exec "$0" "$@"', BATON, "run", "x", "--model",
+                        f"rehearsal:{world.scenario([])}", status=2)
+    check("'ulimit -n 40'" in few.err and "20 open files" in few.err, "at the start", few)
+    equal(len(world.runs()), 1, "runs")
+    only_open_files(run.agent_pid(), 0)
+    let_go(run)
+    done = started.wait(40)
+    check("Too many open files" in done.out and "'ulimit -n' raises it" in done.out, "the agent", done)
+    check("a command changed" not in done.out, "a command is blamed", done)
+    os.unlink(os.path.join(run.worktree(), "go"))
+    os.unlink(os.path.join(run.worktree(), "started"))
+    second = world.start("resume", run.id)
+    world.wait_tool(run, "started")
+    git = [pid for pid in descendants(second.pid) if os.path.basename(command_of(pid).split(" ")[0]) == "baton-git"]
+    only_open_files(git[0], 0)
+    let_go(run)
+    done = second.wait(40)
+    check("Too many open files" in done.out and f"baton resume {run.id}" in done.out, "baton-git", done)
+    equal(done.status, 1, "its work is not home", done)
+    resume(world, run)
+    finished(world, run)
 
 
 @test
