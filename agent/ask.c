@@ -354,7 +354,7 @@ static int ask_prepared(struct agent *a, struct ask_result *ret, struct err *err
 
 	if (rc || put_on_record(a, &r, err) < 0)
 		return rc ? rc : -1;
-	event_state(a->channel, "model", a->settings->model->name);
+	event_state(a->channel, ACTIVITY_MODEL, a->settings->model->name);
 	began = clock_mono_ms();
 	for (int attempt = 1;; attempt++) {
 		rc = try_once(a, &r, beta, &why, err);

@@ -77,7 +77,7 @@ static void on_waiting(void *arg, const char *reason, int64_t until_wall_ms)
 
 	(void)until_wall_ms;
 	if (is_main(at))
-		event_state(at->a->channel, "waiting", reason);
+		event_state(at->a->channel, ACTIVITY_WAITING, reason);
 }
 
 static void on_end(void *arg, const struct call_end *end)

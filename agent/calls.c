@@ -148,7 +148,7 @@ static int run_tool(struct agent *a, struct arrival *arrival, struct json_object
 	int64_t began;
 	int rc;
 
-	event_state(a->channel, "tool", arrival->call->name);
+	event_state(a->channel, ACTIVITY_TOOL, arrival->call->name);
 	began = clock_mono_ms();
 	rc = arrival->tool->run(a->toolbox.context, arrival->call->id, input, &arrival->result,
 				err);

@@ -293,7 +293,7 @@ static int run_job(struct compact_job *job, struct err *why, struct err *err)
 	if (rc)
 		return rc;
 	job->tail = find_tail(a);
-	event_state(a->channel, "compacting",
+	event_state(a->channel, ACTIVITY_COMPACTING,
 		    a->settings->compact_model ? a->settings->compact_model->name
 					       : a->settings->model->name);
 	rc = find_substitute(job, why, err);

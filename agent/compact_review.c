@@ -93,7 +93,8 @@ int compact_review(struct compact_job *job, struct err *err)
 	AUTO_FREE char *path = path_of(job, "summary");
 	write_text(job, "summary", &job->summary);
 	event_review(a->channel, path, k->compact_review_ms);
-	event_state(a->channel, "waiting", "compact_review"); /* no watchdog counts it (X6) */
+	event_state(a->channel, ACTIVITY_WAITING,
+		    "compact_review"); /* no watchdog counts it (X6) */
 	while (clock_mono_ms() < deadline && !waiter_report_wanted(a->waiter, NULL)) {
 		AUTO_JSON struct json_object *wish = waiter_take_compact(a->waiter);
 

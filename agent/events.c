@@ -17,12 +17,13 @@
 
 /* A channel that is full queues it; an event never waits and never fails. News does not wake the parent
  * by itself: it goes with what comes next, at the latest when this process waits (poll_once). */
-static void send_event(struct channel *ch, const char *name, const struct buf *body)
+static void send_event(struct channel *ch, enum agent_event event, const struct buf *body)
 {
 	if (!ch)
 		return; /* nobody listens */
 	channel_hold(ch, true);
-	channel_sendf(ch, FRAME_EVENT, body->data, body->len, "\"name\":\"%s\"", name);
+	channel_sendf(ch, FRAME_EVENT, body->data, body->len, "\"name\":\"%s\"",
+		      agent_event_name(event));
 	channel_hold(ch, false);
 }
 
@@ -92,7 +93,7 @@ void event_round(struct channel *ch, const struct event_round_facts *facts)
 	if (facts->usage->known)
 		ledger_write_shares(facts->ledger, &body);
 	buf_addc(&body, '}');
-	send_event(ch, "round", &body);
+	send_event(ch, EVENT_ROUND, &body);
 }
 
 void event_compact(struct channel *ch, const struct event_compact_facts *facts)
@@ -125,7 +126,7 @@ void event_compact(struct channel *ch, const struct event_compact_facts *facts)
 		add_cost(&body, "next_cost", facts->next_cost);
 	}
 	buf_addc(&body, '}');
-	send_event(ch, "compact", &body);
+	send_event(ch, EVENT_COMPACT, &body);
 }
 
 void event_review(struct channel *ch, const char *path, int64_t ms)
@@ -136,7 +137,7 @@ void event_review(struct channel *ch, const char *path, int64_t ms)
 	add_cstr(&body, "summary", path);
 	add_i64(&body, "waits_ms", ms);
 	buf_addc(&body, '}');
-	send_event(ch, "compact_review", &body);
+	send_event(ch, EVENT_COMPACT_REVIEW, &body);
 }
 
 void event_compact_return(struct channel *ch, const struct event_return_facts *facts)
@@ -154,7 +155,7 @@ void event_compact_return(struct channel *ch, const struct event_return_facts *f
 		add_cost(&body, "return", facts->gained - facts->spent);
 	}
 	buf_addc(&body, '}');
-	send_event(ch, "compact_return", &body);
+	send_event(ch, EVENT_COMPACT_RETURN, &body);
 }
 
 void event_budget(struct channel *ch, const struct event_budget_facts *facts)
@@ -170,7 +171,7 @@ void event_budget(struct channel *ch, const struct event_budget_facts *facts)
 	add_i64(&body, "working_space", facts->working_space);
 	add_thresholds(&body, facts->budget);
 	buf_addc(&body, '}');
-	send_event(ch, "budget", &body);
+	send_event(ch, EVENT_BUDGET, &body);
 }
 
 void event_reminder(struct channel *ch, int64_t used, int64_t threshold, int64_t effective)
@@ -182,7 +183,7 @@ void event_reminder(struct channel *ch, int64_t used, int64_t threshold, int64_t
 	add_i64(&body, "threshold", threshold);
 	add_i64(&body, "effective", effective);
 	buf_addc(&body, '}');
-	send_event(ch, "reminder", &body);
+	send_event(ch, EVENT_REMINDER, &body);
 }
 
 void event_alarm(struct channel *ch, const char *kind, const char *message)
@@ -193,7 +194,7 @@ void event_alarm(struct channel *ch, const char *kind, const char *message)
 	add_cstr(&body, "kind", kind);
 	add_cstr(&body, "message", message);
 	buf_addc(&body, '}');
-	send_event(ch, "alarm", &body);
+	send_event(ch, EVENT_ALARM, &body);
 }
 
 void event_cache_break(struct channel *ch, const struct event_cache_facts *facts)
@@ -211,7 +212,7 @@ void event_cache_break(struct channel *ch, const struct event_cache_facts *facts
 	}
 	add_i64(&body, "idle_ms", b->idle_ms);
 	buf_addc(&body, '}');
-	send_event(ch, "cache_break", &body);
+	send_event(ch, EVENT_CACHE_BREAK, &body);
 }
 
 void event_tool(struct channel *ch, const struct event_tool_facts *facts)
@@ -234,18 +235,18 @@ void event_tool(struct channel *ch, const struct event_tool_facts *facts)
 	add_i64(&body, "duration_ms", facts->duration_ms);
 	add_flag(&body, "effects", facts->effects);
 	buf_addc(&body, '}');
-	send_event(ch, "tool", &body);
+	send_event(ch, EVENT_TOOL, &body);
 }
 
-void event_state(struct channel *ch, const char *state, const char *detail)
+void event_state(struct channel *ch, enum activity activity, const char *detail)
 {
 	AUTO_BUF struct buf body = BUF_INIT;
 
 	buf_addc(&body, '{');
-	add_cstr(&body, "state", state);
+	add_cstr(&body, "state", activity_name(activity));
 	add_cstr(&body, "detail", detail);
 	buf_addc(&body, '}');
-	send_event(ch, "state", &body);
+	send_event(ch, EVENT_STATE, &body);
 }
 
 /* Bytes of the first n characters. */
@@ -270,7 +271,7 @@ void event_text(struct channel *ch, const struct message *answer)
 		buf_addc(&body, '{');
 		add_str(&body, "text", b->text, head_of(b->text, b->text_len, TEXT_MAX));
 		buf_addc(&body, '}');
-		send_event(ch, "text", &body);
+		send_event(ch, EVENT_TEXT, &body);
 		return;
 	}
 }
@@ -287,7 +288,7 @@ void event_warning(struct channel *ch, const char *fmt, ...)
 	buf_addc(&body, '{');
 	add_str(&body, "message", buf_str(&text), text.len);
 	buf_addc(&body, '}');
-	send_event(ch, "warning", &body);
+	send_event(ch, EVENT_WARNING, &body);
 }
 
 void event_retry(struct channel *ch, int attempt, const char *reason, int64_t until_wall_ms)
@@ -299,7 +300,7 @@ void event_retry(struct channel *ch, int attempt, const char *reason, int64_t un
 	add_cstr(&body, "reason", reason);
 	add_i64(&body, "until", until_wall_ms);
 	buf_addc(&body, '}');
-	send_event(ch, "retry", &body);
+	send_event(ch, EVENT_RETRY, &body);
 }
 
 void event_instructions(struct channel *ch, const struct instructions_load *load)
@@ -314,7 +315,7 @@ void event_instructions(struct channel *ch, const struct instructions_load *load
 		add_cstr(&body, "file", load->file);
 	add_i64(&body, "bytes", (int64_t)load->bytes);
 	buf_addc(&body, '}');
-	send_event(ch, "instructions", &body);
+	send_event(ch, EVENT_INSTRUCTIONS, &body);
 }
 
 void event_job_ended(struct channel *ch, const struct job_end *end)
@@ -329,5 +330,5 @@ void event_job_ended(struct channel *ch, const struct job_end *end)
 	add_i64(&body, "exit_code", end->exit_code);
 	add_str(&body, "summary", line, text_floor(line, n, MIN(n, (size_t)SUMMARY_MAX)));
 	buf_addc(&body, '}');
-	send_event(ch, "job", &body);
+	send_event(ch, EVENT_JOB, &body);
 }

@@ -17,6 +17,7 @@
 #include "agent/model/client.h"
 #include "agent/tools/tool.h"
 #include "handoff/channel.h"
+#include "handoff/event.h"
 
 struct event_round_facts {
 	int64_t round;
@@ -80,8 +81,7 @@ struct event_tool_facts {
 };
 void event_tool(struct channel *ch, const struct event_tool_facts *facts);
 
-/* state: "waiting", "model", "tool", "reporting". */
-void event_state(struct channel *ch, const char *state, const char *detail);
+void event_state(struct channel *ch, enum activity activity, const char *detail);
 /* The first 200 characters of what the model said; nothing if it said nothing. */
 void event_text(struct channel *ch, const struct message *answer);
 void event_warning(struct channel *ch, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -298,7 +298,7 @@ static int ask_once(struct agent *a, struct handoff *h, struct message *request,
 		err_set(why, ERR_TOO_LARGE, "the window leaves no room to ask");
 		return 1;
 	}
-	event_state(a->channel, "compacting", "handoff");
+	event_state(a->channel, ACTIVITY_COMPACTING, "handoff");
 	rc = ask_side(a, CALL_COMPACT, list, n, estimate,
 		      MIN(a->budget.reserve, a->budget.max_output), &r, err);
 	if (rc < 0)

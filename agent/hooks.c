@@ -72,7 +72,7 @@ static int ask(struct agent *a, enum hook_event event, const char *subject,
 		.body = text.data,
 		.len = text.len,
 	};
-	event_state(a->channel, "hook", hook_event_name(event));
+	event_state(a->channel, ACTIVITY_HOOK, hook_event_name(event));
 	if (effect_run(a, &ask, &ok, &answer, err) < 0)
 		return -1;
 	if (json_parse(answer, strlen(answer), ret, err) < 0)

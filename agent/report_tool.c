@@ -74,7 +74,7 @@ static int deliver(struct agent *a, struct json_object *report, const char *call
 		.body = body.data,
 		.len = body.len,
 	};
-	event_state(a->channel, "reporting", "");
+	event_state(a->channel, ACTIVITY_REPORTING, "");
 	if (effect_run(a, &ask, &ok, &answer, err) < 0)
 		return -1;
 	if (!ok)

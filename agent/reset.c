@@ -66,7 +66,7 @@ static int ask_parent(struct agent *a, const struct handoff *h, const char *why,
 		.body = body.data,
 		.len = body.len,
 	};
-	event_state(a->channel, "reporting", "handoff");
+	event_state(a->channel, ACTIVITY_REPORTING, "handoff");
 	if (effect_run(a, &ask, &ok, &text, err) < 0)
 		return -1;
 	buf_clear(wrong);

@@ -111,7 +111,7 @@ static int wait_worktree(struct toolbox *box, struct waiter *waiter, struct err 
 	if (box->agent->worktree_ready)
 		return 0;
 	if (waiter_worktree(waiter, NULL) == WORKTREE_PENDING)
-		event_state(waiter_channel(waiter), "waiting", "the worktree is being made");
+		event_state(waiter_channel(waiter), ACTIVITY_WAITING, "the worktree is being made");
 	while (waiter_worktree(waiter, &message) == WORKTREE_PENDING)
 		if (wait_poll(waiter, NULL, 0, INT64_MAX, err) < 0)
 			return -1;

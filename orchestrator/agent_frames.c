@@ -107,26 +107,19 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 {
 	AUTO_JSON struct json_object *body = NULL;
 	const char *name = json_str(frame->header, "name", "");
-	static const char *const known[] = {
-		"round", "tool",	"state",	  "text",	    "warning",
-		"retry", "job",		"compact",	  "budget",	    "reminder",
-		"alarm", "cache_break", "compact_return", "compact_review", "instructions"};
+	enum agent_event event = agent_event_find(name);
 	char type[32];
 
 	if (body_object(frame, &body, err) < 0)
 		return -1;
-	size_t i = 0;
-	while (i < ARRAY_SIZE(known) && strcmp(known[i], name) != 0)
-		i++;
-	if (i == ARRAY_SIZE(known))
+	if (event == EVENT_TYPES)
 		return 0; /* a newer agent says more */
-	if (i == 0)
+	if (event == EVENT_ROUND)
 		event_round(agent, body);
-	else if (i == 1)
+	else if (event == EVENT_TOOL)
 		event_tool(agent, body);
-	else if (i == 2)
-		snprintf(agent->activity, sizeof(agent->activity), "%s",
-			 json_str(body, "state", ""));
+	else if (event == EVENT_STATE)
+		agent->activity = activity_find(json_str(body, "state", ""));
 	snprintf(type, sizeof(type), "agent.%s", name);
 	json_set_str(body, "agent", agent->name);
 	journal_add(agent->run->journal, false, type, "agent:s data:j", agent->name, body);

@@ -148,13 +148,14 @@ void agents_watch(struct run *run)
 
 	for (size_t i = 0; i < run->agents.count; i++) {
 		struct agent_record *agent = run->agents.list[i];
-		bool tool = strcmp(agent->activity, "tool") == 0;
+		enum watch watch = activity_watch(agent->activity);
+		bool tool = watch == WATCH_TOOL;
 		int64_t limit = settings_i64(run->settings, tool ? OPT_TOOL_IDLE : OPT_MODEL_IDLE);
 		/* Hooks have limits of their own, and one may follow the other. */
 		if (agent->hook)
 			agent->last_progress_ms = now;
 		if (agent->state != AGENT_WORKING || now - agent->last_progress_ms < limit ||
-		    strcmp(agent->activity, "waiting") == 0)
+		    watch == WATCH_NONE)
 			continue;
 		agent->last_progress_ms = now;
 		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,

@@ -299,7 +299,7 @@ void agent_next(struct agent_record *agent)
 	agent->last_progress_ms = clock_mono_ms();
 	agent->said_hello = agent->sent_start = agent->resume = agent->asked_report = false;
 	agent->stop_step = 0;
-	agent->activity[0] = '\0';
+	agent->activity = ACTIVITY_NONE;
 	agent->rounds_before = agent->rounds;
 	mem_free_ptr(&agent->status);
 	mem_free_ptr(&agent->reason);

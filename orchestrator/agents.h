@@ -30,6 +30,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "handoff/event.h"
 #include "orchestrator/command.h"
 #include "orchestrator/effects.h"
 #include "orchestrator/reset.h"
@@ -130,7 +131,7 @@ struct agent_record {
 	int64_t rounds, tool_calls, failed_calls;
 	int64_t rounds_before;	  /* of earlier generations */
 	int64_t last_progress_ms; /* monotonic */
-	char activity[16];	  /* "model", "tool", "waiting" */
+	enum activity activity;	  /* as it said last */
 	struct agent_call calls[8];
 	size_t n_calls;
 	struct budget_usage usage;

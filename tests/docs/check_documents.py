@@ -199,10 +199,27 @@ def journal_records(root):
     return records
 
 
+def catalogue(root, path, row):
+    """The first words in quotes of the rows `row(NAME, "word", ...)` of an X-macro."""
+    words = re.findall(rf'^\t{row}\(\w+, (?:\d+, )?"([\w.]+)"', read(root, path), re.M)
+    expect(words, f"{path}: no row {row} was found")
+    return words
+
+
+def check_events(root, build):
+    text = read(root, "docs/documents.md").split("## event,")[1].split("\n## ")[0]
+    says = re.findall(r"^    ([a-z_]+(?:, [a-z_]+)*) ", text, re.M)
+    named = {name for line in says for name in line.split(", ")}
+    known = set(catalogue(root, "handoff/event_types.h", "EVENT"))
+    expect(named == known, f"docs/documents.md and the events differ: {sorted(named ^ known)}")
+    states = set(re.findall(r'"(\w+)"', re.search(r'^    state    \{"state": ([^,]*),', text, re.M).group(1)))
+    known = set(catalogue(root, "handoff/event_types.h", "ACTIVITY"))
+    expect(states == known, f"docs/documents.md and the states differ: {sorted(states ^ known)}")
+
+
 def dynamic_types(root, path, sources):
     if path.endswith("agent_frames.c"):
-        known = re.search(r"on_event.*?known\[\] = \{(.*?)\};", sources[path], re.S).group(1)
-        return [f"agent.{name}" for name in re.findall(r'"(\w+)"', known)]
+        return [f"agent.{name}" for name in catalogue(root, "handoff/event_types.h", "EVENT")]
     if path.endswith("calls.c"):
         gateway = "".join(text for p, text in sources.items() if "/gateway/" in p)
         return [f"gateway.{name}" for name in re.findall(r'\bnote\([^,]+, "(\w+)"', gateway)]
