@@ -472,12 +472,14 @@ int handoff_parse(const char *bytes, size_t n, struct handoff **ret, struct err 
 	if (n > HANDOFF_BYTES_MAX)
 		return err_set(err, ERR_TOO_LARGE, "a handoff has at most %zu bytes",
 			       HANDOFF_BYTES_MAX);
+	if (n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+		at = 3; /* what some editors put before any text */
 	while (at < n && strchr(" \t\r\n", bytes[at]))
 		at++;
 	if (at == n || bytes[at] != '{')
 		return handoff_from_markdown(bytes, n, ret, err);
 	AUTO_JSON struct json_object *json = NULL;
-	if (json_parse(bytes, n, &json, err) < 0)
+	if (json_parse(bytes + at, n - at, &json, err) < 0)
 		return -1;
 	return handoff_from_json(json, ret, err);
 }

@@ -316,7 +316,6 @@ static int agree(const struct settings *s, const struct past_run *runs, size_t n
 		 const bool *chosen, struct err *err)
 {
 	size_t count = 0;
-	char answer[8] = "";
 
 	for (size_t i = 0; i < n; i++)
 		count += chosen[i];
@@ -335,8 +334,7 @@ static int agree(const struct settings *s, const struct past_run *runs, size_t n
 			       what);
 	printf("Remove journal, report, transcripts and worktrees of %s? Branches stay. [y/N] ",
 	       what);
-	fflush(stdout);
-	if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
+	if (command_answer() != 'y')
 		return err_set(err, ERR_CANCELLED, "nothing was removed");
 	return 0;
 }

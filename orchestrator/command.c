@@ -11,6 +11,7 @@
  */
 #include "orchestrator/command.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,6 +219,15 @@ int command_end(int status)
 	err_sys(&err, "cannot write to standard output");
 	command_fail(&err);
 	return status == EXIT_OK || status == EXIT_FINDINGS ? EXIT_FAILED : status;
+}
+
+int command_answer(void)
+{
+	AUTO_FREE char *line = NULL;
+	size_t size = 0;
+
+	fflush(stdout);
+	return getline(&line, &size, stdin) > 0 ? tolower((unsigned char)*line) : 0;
 }
 
 void command_say(const char *fmt, ...)

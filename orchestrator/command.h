@@ -45,6 +45,8 @@ void command_write(const void *bytes, size_t n);
 /* To be called last: what stdout could not take is told, and work that went well has failed. A reader
  * that went away is neither (as with git). Returns the exit status. */
 int command_end(int status);
+/* The first character of a line that the user types, in lower case; '\n': an empty line, 0: end of input. */
+int command_answer(void);
 /* Text of models, names of files and paths on stdout: no control characters reach a terminal (I12).
  */
 void command_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -55,20 +55,18 @@ static int run_editor(const char *path, struct err *err)
 		;
 	sigaction(SIGINT, &before, NULL);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(err, ERR_CANCELLED, "the editor '%s' failed; nothing was changed",
-			       editor);
+		return err_set(err, ERR_CANCELLED,
+			       "the editor '%s' failed; the document is as it was", editor);
 	return 0;
 }
 
 static bool back_in(void)
 {
-	char answer[16] = "";
-
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return false;
 	printf("Back into the editor? [Y/n] ");
-	fflush(stdout);
-	return fgets(answer, sizeof(answer), stdin) && *answer != 'n' && *answer != 'N';
+	int answer = command_answer();
+	return answer && answer != 'n';
 }
 
 /* 0: good, 1: refused (told), -1: it cannot be read. */
@@ -153,6 +151,20 @@ static bool same(const struct handoff *a, const struct handoff *b)
 	return strcmp(buf_str(&x), buf_str(&y)) == 0;
 }
 
+/* An editor that failed may have saved before. */
+static bool drop_untouched(const struct handoff_source *source, const char *copy)
+{
+	AUTO_BUF struct buf before = BUF_INIT;
+	AUTO_BUF struct buf now = BUF_INIT;
+
+	handoff_to_markdown(source->handoff, &before);
+	if (file_read(AT_FDCWD, copy, HANDOFF_BYTES_MAX, &now, NULL) < 0 ||
+	    strcmp(buf_str(&before), buf_str(&now)) != 0)
+		return false;
+	unlink(copy);
+	return true;
+}
+
 /* One time in the editor. 1: the user wants in again. */
 static int edit_once(const struct settings *s, const struct handoff_source *source,
 		     const char *copy, int *ret_status, struct err *err)
@@ -161,10 +173,8 @@ static int edit_once(const struct settings *s, const struct handoff_source *sour
 	struct err why = ERR_INIT;
 	int rc = 0;
 
-	if (run_editor(copy, err) < 0) {
-		unlink(copy);
-		return -1;
-	}
+	if (run_editor(copy, err) < 0)
+		return drop_untouched(source, copy) ? -1 : err_prefix(err, "your edit is %s", copy);
 	if (read_edit(copy, &edited, &why) < 0) {
 		command_say("%s\n", why.message);
 	} else if (same(edited, source->handoff)) {

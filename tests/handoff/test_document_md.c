@@ -50,6 +50,13 @@ static void test_keeps_all(void **state)
 	}
 }
 
+/* Editors put one before either form. */
+static void test_byte_order_mark(void **state)
+{
+	handoff_free(need_text("\xef\xbb\xbf" HEAD "## Goal\nx\n"));
+	handoff_free(need_text("\xef\xbb\xbf{\"schema\":\"baton.handoff\",\"version\":1}"));
+}
+
 /* What it looks like is a promise to readers: this is the text of docs/handoff.md. */
 static void test_form(void **state)
 {
@@ -222,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keeps_all),
+		cmocka_unit_test(test_byte_order_mark),
 		cmocka_unit_test(test_form),
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_control_sequences),

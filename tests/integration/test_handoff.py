@@ -2,8 +2,10 @@
 """Handoff documents in a person's hands (R4): checked against the repository and the run's records, shown, edited."""
 import json
 import os
+import pty
+import subprocess
 
-from rig import answer, check, equal, in_turn, main, report, shell, test
+from rig import BATON, answer, check, equal, in_turn, main, report, shell, test, wait_for
 
 FILES = {"src/reader.c": "int read_torn(void) { return 6; }\n", "tests/test_reader.c": "int test_torn(void);\n",
          "check.sh": "echo checking >out.txt\nexit 3\n"}
@@ -181,6 +183,51 @@ def of_a_run_and_in_an_editor(world):
     check("nothing was changed" in edit("s/x/x/").out, "no edit")
     check("Keep the torn line" in world.read(f"{folder}/handoff.json"), "it is as it was")
     equal(sorted(n for n in os.listdir(folder) if "old" in n), ["handoff.json.old-1"], "old documents")
+    saves = world.write("saves.sh", 'sed -i "s/torn line/cut line/" "$1"; exit 3\n')
+    done = world.baton("handoff", "edit", name, status=None, env={"EDITOR": f"sh {saves}", "VISUAL": ""})
+    check(done.status and "failed" in done.err and ".edit-" in done.err, "an editor that saved and failed", done)
+    kept = [n for n in os.listdir(folder) if ".edit-" in n and n in done.err]
+    check(len(kept) == 1 and "cut line" in world.read(f"{folder}/{kept[0]}"), "the edit is kept", done)
+    done = world.baton("handoff", "edit", name, status=None, env={"EDITOR": "false", "VISUAL": ""})
+    check(done.status and ".edit-" not in done.err, "nothing was saved", done)
+    on_a_terminal(world, name, folder)
+
+
+def on_a_terminal(world, name, folder):
+    """It asks whether to go back in: yes by default, into the same edit; no leaves the edit beside the document."""
+    script = world.write("steps.sh", 'sed -i "$(sed -n 1p steps)" "$1"; sed -i 1d steps\n')
+
+    def edit(steps, answers):
+        world.write("repo/steps", steps)
+        master, slave = pty.openpty()
+        process = subprocess.Popen([BATON, "handoff", "edit", name], cwd=world.repo, stdin=slave, stdout=slave, stderr=slave,
+                                   env={**world.env, "VISUAL": f"sh {script}", "EDITOR": "false"}, start_new_session=True)
+        os.close(slave)
+        seen = b""
+        for answer_text in answers + [None]:
+            asked = seen.count(b"[Y/n]")
+            try:
+                while answer_text is None or seen.count(b"[Y/n]") == asked:
+                    part = os.read(master, 4096)
+                    check(part, "the terminal was closed", seen)
+                    seen += part
+            except OSError:
+                check(answer_text is None, "it ended without a question", seen)
+                break
+            os.write(master, answer_text)
+        os.close(master)
+        wait_for(lambda: process.poll() is not None, "end of edit", 30)
+        return process.returncode, seen.decode()
+
+    status, seen = edit("s/^## Goal/## Gaol/\ns/the torn line/the broken line/; s/Gaol/Goal/\n", [b"\n"])
+    check(status == 0 and "did you mean" in seen and "was replaced" in seen, "back in, and good", seen)
+    check("broken line" in world.read(f"{folder}/handoff.md"), "the document")
+    status, seen = edit("s/^## Goal/## Gaol/\ns/Gaol/Gool/\n", [b"Yes, of course I want to go on\n", b"n\n"])
+    check(status == 1 and seen.count("[Y/n]") == 2 and "was not changed" in seen, "out", seen)
+    kept = [n for n in os.listdir(folder) if n in seen and ".edit-" in n]
+    check(len(kept) == 1 and "## Gool" in world.read(f"{folder}/{kept[0]}"), "both edits are in it", seen)
+    status, seen = edit("s/^## Goal/## Gaol/\n", [b"\x04"])
+    check(status == 1 and seen.count("[Y/n]") == 1, "the end of input is no yes", seen)
 
 
 main()
