@@ -54,7 +54,8 @@ static void test_keeps_all(void **state)
 static void test_byte_order_mark(void **state)
 {
 	handoff_free(need_text("\xef\xbb\xbf" HEAD "## Goal\nx\n"));
-	handoff_free(need_text("\xef\xbb\xbf{\"schema\":\"baton.handoff\",\"version\":1}"));
+	handoff_free(
+		need_text("\xef\xbb\xbf{\"schema\":\"baton.handoff\",\"version\":1,\"parts\":{}}"));
 }
 
 /* What it looks like is a promise to readers: this is the text of docs/handoff.md. */
