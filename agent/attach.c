@@ -31,6 +31,16 @@ static int add_jobs(struct agent *a, const struct attach_input *in, struct messa
 	return 0;
 }
 
+/* A4, A5: of agents that were started what they reported in a line or two, and who still works. */
+static int add_agents(struct agent *a, const struct attach_input *in, struct message *head,
+		      struct err *err)
+{
+	(void)in;
+	(void)err;
+	subagents_add_state(a, head);
+	return 0;
+}
+
 /* H13: last in the table, so that what else comes back has its room. */
 static int add_files(struct agent *a, const struct attach_input *in, struct message *head,
 		     struct err *err)
@@ -93,9 +103,13 @@ static int add_facts(struct agent *a, const struct attach_input *in, struct mess
 }
 
 static const struct attachment attachments[] = {
-	{"facts", true, add_facts},	 {"earlier", true, memory_attach_earlier},
-	{"memory", true, memory_attach}, {"hooks", true, hooks_attach},
-	{"jobs", false, add_jobs},	 {"recall", true, memory_attach_recall},
+	{"facts", true, add_facts},
+	{"earlier", true, memory_attach_earlier},
+	{"memory", true, memory_attach},
+	{"hooks", true, hooks_attach},
+	{"jobs", false, add_jobs},
+	{"agents", false, add_agents},
+	{"recall", true, memory_attach_recall},
 	{"files", false, add_files},
 };
 

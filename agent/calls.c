@@ -232,7 +232,8 @@ static bool may_run(struct agent *a, struct batch *b, struct arrival *arrival,
 	return rc == 0;
 }
 
-static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
+/* Is it a call that a tool can take, and does no hook deny it? If not, its result says why. */
+static bool check_call(struct agent *a, struct batch *b, struct arrival *arrival)
 {
 	const struct block *call = arrival->call;
 	const struct toolbox_entry *entry = toolbox_find(&a->toolbox, call->name);
@@ -242,24 +243,63 @@ static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
 	if (!entry) {
 		refuse_unknown(a, arrival);
 		not_run(a, b, arrival);
-		return;
+		return false;
 	}
 	/* Never repaired: half of a command is another command (trap 39). */
 	if (call->partial || json_parse(call->text, call->text_len, &input, &e) < 0) {
 		refuse(arrival, RESULT_NO_OBJECT);
 		not_run(a, b, arrival);
-		return;
+		return false;
 	}
 	if (json_check_schema(entry->schema, input, &e) < 0) {
 		arrival->result.is_error = true;
 		buf_addf(&arrival->result.text, "Not run: the input of '%s' is wrong: %s",
 			 call->name, e.message);
 		not_run(a, b, arrival);
-		return;
+		return false;
 	}
 	arrival->tool = entry->tool;
-	if (may_run(a, b, arrival, input))
-		open_and_run(a, b, arrival, input);
+	if (!may_run(a, b, arrival, input))
+		return false;
+	arrival->input = take_ptr(input);
+	return true;
+}
+
+static void begin_call(struct agent *a, struct batch *b, struct arrival *arrival)
+{
+	arrival->begun = true;
+	if (!check_call(a, b, arrival))
+		return;
+	waiter_interruptible(a->waiter, true);
+	/* What fails here fails again where the call runs, and is told there. */
+	if (toolbox_open(&a->toolbox, a->waiter, NULL) == 0)
+		arrival->tool->begin(a->toolbox.context, arrival->call->id, arrival->input, NULL);
+	waiter_resume(a->waiter);
+}
+
+/* A5: calls in a row of a tool that has to be waited for begin together. */
+static void begin_row(struct agent *a, struct batch *b, size_t first, size_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = first; i < end && !b->rc; i++, n++) {
+		const struct toolbox_entry *entry =
+			toolbox_find(&a->toolbox, b->list[i].call->name);
+
+		if (!entry || !entry->tool->begin || b->list[i].begun)
+			break;
+		begin_call(a, b, &b->list[i]);
+	}
+	if (n)
+		a->subagents.batch = n;
+}
+
+static void run_call(struct agent *a, struct batch *b, struct arrival *arrival)
+{
+	if (!arrival->begun && !check_call(a, b, arrival))
+		return;
+	if (arrival->input)
+		open_and_run(a, b, arrival, arrival->input);
 }
 
 static bool is_report(const struct arrival *a)
@@ -295,8 +335,10 @@ static void run_all(struct agent *a, struct batch *b, bool cut)
 			refuse(arrival, "Not run: one report is enough.");
 		else if (a->forced || waiter_report_wanted(a->waiter, NULL))
 			refuse(arrival, RESULT_ONLY_REPORT);
-		else
+		else {
+			begin_row(a, b, i, b->n - (cut ? 1 : 0));
 			run_call(a, b, arrival);
+		}
 	}
 }
 
@@ -307,6 +349,11 @@ static void run_report(struct agent *a, struct batch *b)
 
 	if (b->rc) {
 		refuse(b->report, RESULT_NOT_RUN);
+		return;
+	}
+	if (!a->forced && !waiter_report_wanted(a->waiter, NULL) &&
+	    subagents_hold_report(a, &b->report->result.text)) {
+		b->report->result.is_error = true;
 		return;
 	}
 	rc = report_take(a, b->report, &e);
@@ -369,6 +416,22 @@ static int admit(struct agent *a, struct batch *b, struct err *err)
 	return rungs_run(RUNG_ARRIVAL, &in, 0, &freed, err);
 }
 
+/* Cut off in a wait for other agents: nothing of the answer is lost if all of it runs again in a process that goes on
+ * from here, and its model gets what it waited for instead of word of an interruption. */
+static bool is_left_open(const struct batch *b)
+{
+	bool waited = false;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct tool *tool = b->list[i].tool;
+
+		if (tool && !(tool->flags & (TOOL_SPAWNS | TOOL_READS)))
+			return false;
+		waited |= tool && (tool->flags & TOOL_SPAWNS);
+	}
+	return b->rc < 0 && waited && !b->report;
+}
+
 static int run_batch(struct agent *a, struct batch *b, const struct message *answer, bool cut,
 		     struct err *err)
 {
@@ -376,9 +439,11 @@ static int run_batch(struct agent *a, struct batch *b, const struct message *ans
 	run_all(a, b, cut);
 	if (b->report)
 		run_report(a, b);
-	if (admit(a, b, &b->err) < 0)
-		b->rc = -1;
-	append_results(a, b);
+	if (!is_left_open(b)) {
+		if (admit(a, b, &b->err) < 0)
+			b->rc = -1;
+		append_results(a, b);
+	}
 	for (size_t i = 0; i < b->n; i++)
 		arrival_release(&b->list[i]);
 	free(b->list);

@@ -8,7 +8,8 @@
 
 /* answer is in the conversation and on record already (I5); cut: its last block is a call that the
  * output limit cut (trap 37). Every call gets exactly one result, also when the work is stopped in
- * the middle: then -1 is returned after the results are in the conversation. 1: the work has ended
+ * the middle: then -1 is returned after the results are in the conversation, or none of them where a process that goes on
+ * from here can run all of the calls again. 1: the work has ended
  * (reported, or a loop: X13). */
 int calls_run(struct agent *a, const struct message *answer, bool cut, struct err *err);
 

@@ -238,6 +238,16 @@ void event_tool(struct channel *ch, const struct event_tool_facts *facts)
 	send_event(ch, EVENT_TOOL, &body);
 }
 
+void event_child(struct channel *ch, const char *child)
+{
+	AUTO_BUF struct buf body = BUF_INIT;
+
+	buf_addc(&body, '{');
+	add_cstr(&body, "child", child);
+	buf_addc(&body, '}');
+	send_event(ch, EVENT_CHILD, &body);
+}
+
 void event_state(struct channel *ch, enum activity activity, const char *detail)
 {
 	AUTO_BUF struct buf body = BUF_INIT;

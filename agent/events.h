@@ -63,6 +63,8 @@ struct event_budget_facts { /* W5 */
 void event_budget(struct channel *ch, const struct event_budget_facts *facts);
 void event_reminder(struct channel *ch, int64_t used, int64_t threshold,
 		    int64_t effective); /* H22 */
+/* The end of an agent that this one started has come to its model (A5). */
+void event_child(struct channel *ch, const char *child);
 /* Something that somebody has to look at (H15). kind: "breaker". */
 void event_alarm(struct channel *ch, const char *kind, const char *message);
 

@@ -7,6 +7,7 @@
 #include "agent/instructions_news.h"
 #include "agent/memory_show.h"
 #include "agent/occupancy.h"
+#include "agent/subagents.h"
 #include "agent/tools/tool.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -27,9 +28,8 @@ static void add_job_ends(struct agent *a, struct message *m)
 }
 
 static const struct news table[] = {
-	{"job-ends", add_job_ends},
-	{"memory", memory_add_news},
-	{"budget", occupancy_add_note},
+	{"job-ends", add_job_ends},	     {"agents", subagents_news},
+	{"memory", memory_add_news},	     {"budget", occupancy_add_note},
 	{"instructions", instructions_news},
 };
 

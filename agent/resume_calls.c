@@ -91,7 +91,7 @@ bool resume_may_run(const struct agent *a, const struct block *call)
 	AUTO_FREE char *target = NULL;
 
 	/* The unknown and the cut are refused before anything runs; the parent knows a report by its key. */
-	if (!entry || call->partial || (entry->tool->flags & TOOL_READS))
+	if (!entry || call->partial || (entry->tool->flags & (TOOL_READS | TOOL_SPAWNS)))
 		return true;
 	if (about_kind(call->name) != ABOUT_RUN)
 		return false;

@@ -27,6 +27,7 @@
 #include "agent/report_tool.h"
 #include "agent/resume.h"
 #include "agent/room.h"
+#include "agent/subagents.h"
 #include "base/memory.h"
 
 #define BLANK_MAX  2 /* nudges before it is a failure */
@@ -424,7 +425,9 @@ int work_begin(struct agent *a, struct err *err)
 	int rc = hooks_at_start(a, opening, err);
 
 	memory_add_earlier(a, opening);
-	memory_add_news(a, opening); /* what an earlier generation noted */
+	memory_add_news(a, opening);	 /* what an earlier generation noted */
+	subagents_add_state(a, opening); /* whom it started */
+	subagents_news(a, opening);
 	agent_add_user(a, opening);
 	instructions_tell(a);
 	return rc;

@@ -81,6 +81,7 @@ static const struct field fields[] = {
 	{NULL, "head_ref", FIELD_STR, FIELD_OPTIONAL, AT(head_ref)},
 	{NULL, "worktree_ready", FIELD_FLAG, 0, AT(worktree_ready)},
 	{NULL, "verbose", FIELD_FLAG, FIELD_OPTIONAL, AT(verbose)},
+	{NULL, "subagents", FIELD_FLAG, FIELD_OPTIONAL, AT(subagents)},
 	{NULL, "read_only", FIELD_FLAG, FIELD_OPTIONAL, AT(read_only)},
 	{"box", "program", FIELD_STR, FIELD_OPTIONAL, AT(box_program)},
 	{"box", "level", FIELD_CHOICE, 0, AT(box_level),

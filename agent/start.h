@@ -67,6 +67,7 @@ struct agent_settings {
 	const char *dir_git;	 /* NULL: no git */
 	const char *git_file, *head_ref;
 	bool worktree_ready, read_only, verbose;
+	bool subagents; /* it may start others (A3); those that it has stand in the document's `children` */
 
 	const char *box_program, *box_level, *image_program;
 	const char **read_paths, **pass_env; /* NULL-terminated */

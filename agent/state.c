@@ -152,6 +152,8 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	    transcript_open(s->dir_generation, &a->transcript, err) < 0)
 		return -1;
 	a->view.record = a->transcript;
+	subagents_init(a);
+	a->toolbox.subagents = &a->subagents;
 	session_notes_init(a);
 	breaks_init(a);
 	transcript_follow(a->transcript, a->words.writer);
@@ -174,6 +176,7 @@ void agent_release(struct agent *a)
 	transcript_close(a->transcript);
 	user_words_release(&a->words);
 	memory_release(&a->memory);
+	subagents_release(&a->subagents);
 	breaks_release(&a->breaks);
 	hooks_release_texts(&a->hooks);
 	instructions_release(&a->instructions);

@@ -34,6 +34,7 @@
 #include "agent/repeat.h"
 #include "agent/reset.h"
 #include "agent/session_notes.h"
+#include "agent/subagents.h"
 #include "agent/start.h"
 #include "agent/toolbox.h"
 #include "agent/transcript.h"
@@ -86,6 +87,7 @@ struct agent {
 	struct offload offload;
 	struct user_words words;      /* of the user, verbatim (X2) */
 	struct working_memory memory; /* the model's own (H18) */
+	struct subagents subagents;   /* that it started (A5) */
 	struct instructions instructions;
 	size_t instructions_told; /* loads that the parent knows of */
 	struct repeats repeats;

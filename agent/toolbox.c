@@ -9,6 +9,7 @@
 #include "agent/toolbox.h"
 
 #include "agent/events.h"
+#include "agent/subagents.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "handoff/report.h"
@@ -62,7 +63,8 @@ int toolbox_init(struct toolbox *box, const struct agent_settings *settings,
 	box->specs = mem_alloc((count + 1) * sizeof(*box->specs));
 	for (size_t i = 0; i < count; i++) {
 		if (!role_wants(settings, table[i].name) ||
-		    ((table[i].flags & TOOL_WRITES) && !settings->write))
+		    ((table[i].flags & TOOL_WRITES) && !settings->write) ||
+		    ((table[i].flags & TOOL_SPAWNS) && !settings->subagents))
 			continue;
 		if (add_entry(box, &table[i], err) < 0)
 			return -1;
@@ -139,6 +141,8 @@ int toolbox_open(struct toolbox *box, struct waiter *waiter, struct err *err)
 		.pass_env = s->pass_env,
 		.read_only = s->read_only || !s->write,
 		.memory = box->memory,
+		.subagent_ops = &subagent_ops,
+		.subagents = box->subagents,
 		.generation_dir = s->dir_generation,
 		.generation = s->generation,
 		.shell_timeout_ms = s->shell_timeout_ms,

@@ -28,6 +28,7 @@ struct toolbox {
 	char *report_schema;
 	char *results_dir;
 	struct working_memory *memory; /* the agent's; for notes */
+	struct subagents *subagents;   /* the agent's; for agent */
 	struct tool_context *context;  /* NULL before the first call */
 	bool needs_nothing;	       /* its tools work without a context: nothing is opened */
 	struct buf unknown;	       /* names of the role that no tool has: for a warning */

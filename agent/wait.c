@@ -42,8 +42,9 @@ struct waiter {
 	bool stopping, gone, interruptible, interrupted;
 	int report_wishes; /* not yet taken */
 	bool report_taken;
-	struct json_object *compact; /* a wish */
-	char *reset;		     /* a wish, and why */
+	struct json_object *compact;	     /* a wish */
+	char *reset;			     /* a wish, and why */
+	struct json_object *children, *said; /* lists of what was not taken yet; NULL */
 	char *reason, *report_reason;
 	struct err failure;
 	bool news; /* a frame or a signal was handled in this wait */
@@ -110,6 +111,19 @@ static void on_reset_wish(struct waiter *w, const char *reason)
 	w->reset = mem_strdup(reason);
 }
 
+/* One more for a list that somebody takes from the front. */
+static int keep_document(struct json_object **list, const struct frame *f, struct err *err)
+{
+	struct json_object *body = NULL;
+
+	if (json_parse(f->body, f->len, &body, err) < 0)
+		return err_prefix(err, "body of a '%s' frame", frame_name(f->type));
+	if (!*list)
+		*list = json_object_new_array();
+	json_object_array_add(*list, body);
+	return 0;
+}
+
 /* An action that we do not know is an error, not a thing to ignore: it may have been the newer word
  * for stop, and an agent that does not hear is killed anyway. */
 static int on_control(struct waiter *w, const struct frame *f, struct err *err)
@@ -125,6 +139,8 @@ static int on_control(struct waiter *w, const struct frame *f, struct err *err)
 		return on_compact_wish(w, f, err);
 	else if (!strcmp(action, "reset"))
 		on_reset_wish(w, reason);
+	else if (!strcmp(action, "say"))
+		return keep_document(&w->said, f, err);
 	else
 		return err_set(err, ERR_INVALID, "unknown control action '%.40s'", action);
 	return 0;
@@ -156,6 +172,7 @@ static int on_frame(struct channel *ch, const struct frame *f, void *arg, struct
 	case FRAME_READY: return on_ready(w, f, err);
 	case FRAME_CONTROL: return on_control(w, f, err);
 	case FRAME_ACK: on_ack(w, f); return 0;
+	case FRAME_CHILD: return keep_document(&w->children, f, err);
 	case FRAME_WAITING:
 	case FRAME_GRANT:
 	case FRAME_DATA:
@@ -219,6 +236,8 @@ void waiter_free(struct waiter *w)
 		free(w->acks[i].body);
 	}
 	json_object_put(w->compact);
+	json_object_put(w->children);
+	json_object_put(w->said);
 	free(w->reason);
 	free(w->report_reason);
 	free(w->reset);
@@ -425,6 +444,32 @@ void waiter_take_report(struct waiter *w)
 struct json_object *waiter_take_compact(struct waiter *w)
 {
 	return take_ptr(w->compact);
+}
+
+static struct json_object *take_first(struct json_object **list)
+{
+	struct json_object *first = NULL;
+
+	if (json_len(*list)) {
+		first = json_object_get(json_at(*list, 0));
+		json_object_array_del_idx(*list, 0, 1);
+	}
+	return first;
+}
+
+struct json_object *waiter_take_child(struct waiter *w)
+{
+	return take_first(&w->children);
+}
+
+struct json_object *waiter_take_said(struct waiter *w)
+{
+	return take_first(&w->said);
+}
+
+bool waiter_has_said(const struct waiter *w)
+{
+	return json_len(w->said) > 0;
 }
 
 const char *waiter_reason(const struct waiter *w)

@@ -39,7 +39,15 @@ void waiter_drop_start(struct waiter *w);
 enum waiter_worktree waiter_worktree(const struct waiter *w, const char **ret_message);
 
 /* The acknowledgement of an effect: expect, send, wait, look. One effect of each kind at a time. */
-enum ack_kind { ACK_REPORT, ACK_CHECKPOINT, ACK_HOOK, ACK_RESET, ACK_KINDS };
+enum ack_kind {
+	ACK_REPORT,
+	ACK_CHECKPOINT,
+	ACK_HOOK,
+	ACK_RESET,
+	ACK_SPAWN,
+	ACK_MESSAGE,
+	ACK_KINDS
+};
 void waiter_expect_ack(struct waiter *w, enum ack_kind kind, const char *key);
 bool waiter_acked(const struct waiter *w, enum ack_kind kind, bool *ret_ok, const char **ret_body);
 
@@ -56,6 +64,12 @@ struct json_object *waiter_take_compact(struct waiter *w);
 
 /* A person wants a Context Reset (R1): why, the caller's, once; NULL: nobody does. */
 char *waiter_take_reset(struct waiter *w);
+
+/* The next news of an agent that this one started (frame `child`), the next words for this one's model
+ * ({"from","text"}): the caller puts them. NULL: none. */
+struct json_object *waiter_take_child(struct waiter *w);
+struct json_object *waiter_take_said(struct waiter *w);
+bool waiter_has_said(const struct waiter *w);
 
 /* While on, a wish to report ends the current wait (a tool is running). */
 void waiter_interruptible(struct waiter *w, bool on);

@@ -23,7 +23,8 @@
 	EVENT(CACHE_BREAK, "cache_break")                                                          \
 	EVENT(COMPACT_RETURN, "compact_return")                                                    \
 	EVENT(COMPACT_REVIEW, "compact_review")                                                    \
-	EVENT(INSTRUCTIONS, "instructions")
+	EVENT(INSTRUCTIONS, "instructions")                                                        \
+	EVENT(CHILD, "child")
 
 /*
  * ACTIVITIES: ACTIVITY(NAME, "state", watch), member `state` of the event "state": what an agent does at the moment,
@@ -36,4 +37,5 @@
 	ACTIVITY(TOOL, "tool", WATCH_TOOL)                                                         \
 	ACTIVITY(HOOK, "hook", WATCH_MODEL)                                                        \
 	ACTIVITY(COMPACTING, "compacting", WATCH_MODEL)                                            \
-	ACTIVITY(REPORTING, "reporting", WATCH_MODEL)
+	ACTIVITY(REPORTING, "reporting", WATCH_MODEL)                                              \
+	ACTIVITY(CHILDREN, "children", WATCH_MODEL)

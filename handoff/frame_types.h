@@ -54,6 +54,11 @@
 	FRAME(HOOK, 35, "hook", FROM_A, FRAME_PARTS, 8 << 20,                                      \
 	      "generation:i call:s event:s subject:s")                                             \
 	FRAME(RESET, 36, "reset", FROM_A, FRAME_PARTS, 1 << 20, "generation:i call:s")             \
+	/* A5, A7: agents that an agent starts, and what it hears of them. */                      \
+	FRAME(SPAWN, 37, "spawn", FROM_A, FRAME_PARTS, 1 << 20, "generation:i call:s")             \
+	FRAME(MESSAGE, 38, "message", FROM_A, FRAME_PARTS, 256 << 10,                              \
+	      "generation:i call:s action:s to:s?")                                                \
+	FRAME(CHILD, 39, "child", FROM_P, FRAME_PARTS, 4 << 20, "agent:s state:s")                 \
 	/* Worktree service: one operation and its answer, see docs/frames.md. */                  \
 	FRAME(GIT, 50, "git", FROM_P, FRAME_PARTS, 8 << 20, "id:i op:s")                           \
 	FRAME(GIT_DONE, 51, "git_done", FROM_W, FRAME_PARTS, 32 << 20, "id:i ok:b code:s?")        \

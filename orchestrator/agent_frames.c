@@ -20,8 +20,9 @@
 #include "orchestrator/collect.h"
 #include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
+#include "orchestrator/subagents.h"
 
-static int body_object(const struct frame *frame, struct json_object **ret, struct err *err)
+int agent_frame_body(const struct frame *frame, struct json_object **ret, struct err *err)
 {
 	if (frame->len == 0) {
 		*ret = json_object_new_object();
@@ -70,7 +71,7 @@ static int on_report(struct agent_record *agent, const struct frame *frame, stru
 	struct json_object *report = NULL;
 	struct effect *effect = NULL;
 
-	if (body_object(frame, &body, err) < 0 || check_report(agent, body, &report, err) < 0)
+	if (agent_frame_body(frame, &body, err) < 0 || check_report(agent, body, &report, err) < 0)
 		return -1;
 	int fresh = effect_begin(agent, frame, &effect, err);
 	if (fresh <= 0) {
@@ -103,6 +104,14 @@ static void event_tool(struct agent_record *agent, struct json_object *body)
 		agent->failed_calls++;
 }
 
+/* One that begins to wait for others leaves its place to them. */
+static void event_state(struct agent_record *agent, struct json_object *body)
+{
+	agent->activity = activity_find(json_str(body, "state", ""));
+	if (subagents_waits(agent))
+		agents_pump(agent->run);
+}
+
 static int on_event(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
@@ -110,7 +119,7 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 	enum agent_event event = agent_event_find(name);
 	char type[32];
 
-	if (body_object(frame, &body, err) < 0)
+	if (agent_frame_body(frame, &body, err) < 0)
 		return -1;
 	if (event == EVENT_TYPES)
 		return 0; /* a newer agent says more */
@@ -119,7 +128,9 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 	else if (event == EVENT_TOOL)
 		event_tool(agent, body);
 	else if (event == EVENT_STATE)
-		agent->activity = activity_find(json_str(body, "state", ""));
+		event_state(agent, body);
+	else if (event == EVENT_CHILD)
+		subagents_told(agent, json_str(body, "child", ""));
 	snprintf(type, sizeof(type), "agent.%s", name);
 	json_set_str(body, "agent", agent->name);
 	journal_add(agent->run->journal, false, type, "agent:s data:j", agent->name, body);
@@ -132,7 +143,7 @@ static int on_result(struct agent_record *agent, const struct frame *frame, stru
 	static const char *const known[] = {"done", "failed", "stopped", "limit", "lost", "reset"};
 	const char *status = json_str(frame->header, "status", "");
 
-	if (body_object(frame, &body, err) < 0)
+	if (agent_frame_body(frame, &body, err) < 0)
 		return -1;
 	size_t i = 0;
 	while (i < ARRAY_SIZE(known) && strcmp(known[i], status) != 0)
@@ -197,7 +208,7 @@ static int on_checkpoint(struct agent_record *agent, const struct frame *frame, 
 	struct effect *effect = NULL;
 	bool busy = agent->effects.open > 0;
 
-	if (body_object(frame, &body, err) < 0)
+	if (agent_frame_body(frame, &body, err) < 0)
 		return -1;
 	int fresh = effect_begin(agent, frame, &effect, err);
 	if (fresh <= 0)
@@ -232,6 +243,8 @@ int agent_on_frame(struct child *child, const struct frame *frame, struct err *e
 	case FRAME_RESET: return agent_on_reset(agent, frame, err);
 	case FRAME_CHECKPOINT: return on_checkpoint(agent, frame, err);
 	case FRAME_HOOK: return hooks_on_frame(agent, frame, err);
+	case FRAME_SPAWN: return subagents_on_spawn(agent, frame, err);
+	case FRAME_MESSAGE: return subagents_on_message(agent, frame, err);
 	default: return calls_from_agent(agent, frame, err);
 	}
 }

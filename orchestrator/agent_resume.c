@@ -108,6 +108,16 @@ static bool ended_for_good(const struct agent_record *agent)
 	return strcmp(past->status, "limit") != 0 || *class || rounds >= agent->max_rounds;
 }
 
+/* Of one that an agent started: nobody waits for more of it. */
+static bool is_unwanted(const struct agent_record *agent)
+{
+	const struct agent_record *spawner = agent->family.spawner;
+	const struct replay_agent *past = agent->past;
+
+	return spawner && (past->unwanted || (past->done && past->told) ||
+			   spawner->state == AGENT_COLLECTING || spawner->state == AGENT_DONE);
+}
+
 static enum fate fate_of(const struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
@@ -116,6 +126,8 @@ static enum fate fate_of(const struct agent_record *agent)
 
 	if (!past->spawned)
 		return FATE_GO_ON;
+	if (is_unwanted(agent))
+		return past->done && !past->incomplete ? FATE_LOOK : FATE_COLLECT;
 	if (past->reset)
 		return FATE_SUCCEED;
 	if (!past->ended)
@@ -307,7 +319,7 @@ static void bring_home(struct agent_record *agent)
 	const struct replay_agent *past = agent->past;
 	AUTO_JSON struct json_object *request = NULL;
 
-	agent->status = mem_strdup(past->status ? past->status : "done");
+	agent->status = mem_strdup(past->status ? past->status : past->report ? "done" : "stopped");
 	agent->reason = mem_strdup(past->reason);
 	if (!past->ended)
 		agent_journal_ended(agent);

@@ -24,6 +24,7 @@
 #include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
 #include "orchestrator/setup.h"
+#include "orchestrator/subagents.h"
 
 struct json_object *agent_git_entry(const struct agent_record *agent)
 {
@@ -164,9 +165,9 @@ const char *agent_network(const struct agent_record *agent)
 
 static struct json_object *document_role(const struct agent_record *agent)
 {
-	static const char *const all_tools[] = {"read",	  "write",  "edit", "glob",
-						"grep",	  "shell",  "job",  "notes",
-						"recall", "report", NULL};
+	static const char *const all_tools[] = {"read",	  "write", "edit",   "glob",
+						"grep",	  "shell", "job",    "notes",
+						"recall", "agent", "report", NULL};
 	const struct role *role = agent->role;
 	const struct settings *s = agent->run->settings;
 	struct json_object *doc = json_object_new_object();
@@ -289,7 +290,7 @@ static struct json_object *document_limits(const struct agent_record *agent)
 	json_set_i64(doc, "shell_timeout_max_ms", MAX(shell, 600000));
 	json_set_i64(doc, "checkpoint_ms", settings_i64(agent->run->settings, OPT_CHECKPOINT));
 	/* A4 bounds what another agent has to read; a review is read by this program, whole. */
-	json_set_i64(doc, "report_tokens", agent->view ? 200000 : 2000);
+	json_set_i64(doc, "report_tokens", agent->view && !agent->family.spawner ? 200000 : 2000);
 	return doc;
 }
 
@@ -356,6 +357,8 @@ static struct json_object *start_document(const struct agent_record *agent)
 	AUTO_FREE char *note = resume_note(agent);
 	json_set_str(doc, "resume_note", note);
 	json_set(doc, "handoff", agent_handoff_document(agent));
+	json_set_bool(doc, "subagents", subagents_allowed(agent));
+	json_set(doc, "children", subagents_document(agent));
 	json_set(doc, "role", document_role(agent));
 	json_set_str(doc, "task", agent->task);
 	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "orchestrator/agents.h"
 #include "orchestrator/run.h"
+#include "orchestrator/subagents.h"
 
 #define STOP_GRACE_MS	5000  /* from the polite stop to TERM */
 #define TERM_GRACE_MS	3000  /* from TERM to KILL */
@@ -72,6 +73,21 @@ bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n)
 	return true;
 }
 
+bool agent_say(struct agent_record *agent, const char *from, const char *text)
+{
+	AUTO_JSON struct json_object *body = NULL;
+	AUTO_BUF struct buf out = BUF_INIT;
+
+	if (agent->state != AGENT_WORKING || !agent->child || !agent->child->channel)
+		return false;
+	body = json_object_new_object();
+	json_set_str(body, "from", from);
+	json_set_str(body, "text", text);
+	json_write(&out, body);
+	channel_send(agent->child->channel, FRAME_CONTROL, "\"action\":\"say\"", out.data, out.len);
+	return true;
+}
+
 bool agent_ask_reset(struct agent_record *agent, const char *why)
 {
 	if (agent->state != AGENT_WORKING || !agent->child || !agent->child->channel)
@@ -86,7 +102,7 @@ void agent_stop(struct agent_record *agent, const char *reason)
 		agent->state = AGENT_DONE;
 		agent->status = mem_strdup("stopped");
 		agent->reason = mem_strdup(reason);
-		agent->run->driver->agent_done(agent->run, agent, agent->run->driver_arg);
+		agent_over(agent);
 		return;
 	}
 	if (!agent->child || agent->stop_step > 0)
@@ -155,7 +171,7 @@ void agents_watch(struct run *run)
 		if (agent->hook)
 			agent->last_progress_ms = now;
 		if (agent->state != AGENT_WORKING || now - agent->last_progress_ms < limit ||
-		    watch == WATCH_NONE)
+		    watch == WATCH_NONE || subagents_waits(agent))
 			continue;
 		agent->last_progress_ms = now;
 		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,

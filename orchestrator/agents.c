@@ -30,6 +30,7 @@
 #include "orchestrator/run.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/spare.h"
+#include "orchestrator/subagents.h"
 
 #define TERM_GRACE_MS 3000 /* from TERM to KILL */
 #define LOADING_MAX   16   /* processes that have not said hello */
@@ -102,6 +103,9 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 		json_object_get(spec->output_schema ? spec->output_schema : role->output_schema);
 	agent->max_rounds = choose_max_rounds(run, role, spec->max_rounds);
 	agent->arg = spec->arg;
+	agent->family = spec->family;
+	agent->family.call = mem_strdup(spec->family.call);
+	agent->family.foreign_role = spec->foreign_role;
 	MEM_GROW(pool->list, pool->cap, pool->count + 1);
 	pool->list[pool->count++] = agent;
 	compact_model_warn(agent);
@@ -174,6 +178,8 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	if (!agent->succeed)
 		agent_journal_ended(agent); /* else agent.reset stands for it */
 	agent->state = AGENT_COLLECTING;
+	if (!agent->succeed)
+		subagents_stop_children(agent);
 	if (agent->setup)
 		child_stop(agent->setup, TERM_GRACE_MS); /* collecting waits for its end */
 	hooks_agent_gone(agent);
@@ -284,6 +290,7 @@ static void agent_start(struct agent_record *agent)
 	agent->last_progress_ms = clock_mono_ms();
 	agent->run->agents.live++;
 	agent_place(agent);
+	subagents_restore(agent);
 	if (agent->past)
 		agent_resume(agent);
 	else
@@ -320,6 +327,25 @@ static size_t loading(const struct agent_pool *pool)
 	return n;
 }
 
+/* One that only waits for those that it started leaves its place to them: else a run with one place would wait
+ * for itself. */
+static bool has_place(const struct agent_pool *pool)
+{
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < pool->count && pool->live >= pool->limit; i++)
+		waiting += pool->list[i]->child && subagents_waits(pool->list[i]);
+	return pool->live < pool->limit + waiting;
+}
+
+void agent_over(struct agent_record *agent)
+{
+	if (agent->family.spawner)
+		subagents_child_over(agent);
+	else
+		agent->run->driver->agent_done(agent->run, agent, agent->run->driver_arg);
+}
+
 void agents_pump(struct run *run)
 {
 	struct agent_pool *pool = &run->agents;
@@ -328,11 +354,15 @@ void agents_pump(struct run *run)
 	if (pool->pumping || run->stopping)
 		return;
 	pool->pumping = true; /* a start that fails at once comes back here */
-	for (size_t i = 0; i < pool->count && pool->live < pool->limit && n < LOADING_MAX; i++) {
+	for (size_t i = 0; i < pool->count && n < LOADING_MAX; i++) {
 		struct agent_record *agent = pool->list[i];
 
 		if (agent->state != AGENT_QUEUED)
 			continue;
+		if (subagents_drop_orphan(agent))
+			continue;
+		if (!has_place(pool))
+			break;
 		agent_start(agent);
 		n += agent->child && !agent->said_hello;
 	}
@@ -351,6 +381,7 @@ static void agent_release(struct agent_record *agent)
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
+	free((char *)agent->family.call);
 	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
 		json_object_put(trees[i]);
 	if (agent->ev_deadline)

@@ -51,6 +51,16 @@ enum agent_state {
 	AGENT_DONE,
 };
 
+/* Of an agent that another one started (subagents.h). */
+struct agent_family {
+	struct agent_record *spawner; /* NULL: the run's own */
+	const char *call;	      /* of the spawner; with its record the agent owns it */
+	int64_t depth;		      /* 0: the run's own */
+	size_t asked;		      /* agents that it asked for and that are not made yet */
+	bool told;		      /* its end has come to its spawner's model */
+	bool foreign_role;	      /* whoever it starts may not take the project's roles */
+};
+
 /* What an agent is to do. Strings are copied. */
 struct agent_spec {
 	/* Says which piece of the run's work this is, the same whenever the run goes on: "lead", "shard:3". */
@@ -66,6 +76,7 @@ struct agent_spec {
 			    */
 	struct json_object *output_schema; /* overrides the role's; may be NULL; borrowed */
 	int64_t max_rounds;		   /* 0: the role's or the run's */
+	struct agent_family family;	   /* of one that an agent started: spawner, call, depth */
 	void *arg;			   /* the driver's */
 };
 
@@ -97,6 +108,7 @@ struct agent_record {
 	int64_t max_rounds;
 	void *arg;
 
+	struct agent_family family;
 	struct child *child; /* NULL when it is gone */
 	bool said_hello, sent_start;
 	bool worktree_made; /* git create answered ok */
@@ -165,6 +177,10 @@ void agent_journal_ended(const struct agent_record *agent);
 bool agent_ask_compact(struct agent_record *agent, const char *wish, size_t n);
 /* A person's wish for a Context Reset. False: it does not work now. */
 bool agent_ask_reset(struct agent_record *agent, const char *why);
+/* Words for its model, of a person or of the agent that started it. False: it cannot hear now. */
+bool agent_say(struct agent_record *agent, const char *from, const char *text);
+/* DONE: whoever wanted it hears of it, the driver or the agent that started it. */
+void agent_over(struct agent_record *agent);
 /* control stop, later TERM, later KILL; frees nothing by itself. */
 void agent_stop(struct agent_record *agent, const char *reason);
 /* Ends an agent that cannot work (no worktree, setup failed): status failed with this reason. */

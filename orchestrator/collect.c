@@ -15,6 +15,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/replay.h"
 #include "orchestrator/run.h"
+#include "orchestrator/subagents.h"
 
 /* DONE, and the driver hears of it. */
 static void collect_over(struct agent_record *agent)
@@ -23,7 +24,7 @@ static void collect_over(struct agent_record *agent)
 
 	agent->state = AGENT_DONE;
 	run->agents.live--;
-	run->driver->agent_done(run, agent, run->driver_arg);
+	agent_over(agent);
 	agents_pump(run);
 }
 
@@ -227,6 +228,8 @@ void collect_start(struct agent_record *agent)
 		agent_next(agent);
 		return;
 	}
+	if (subagents_has_live(agent))
+		return; /* they may look at its worktree; the last one comes back here */
 	if (agent->view || !agent->worktree_made) {
 		collect_done(agent);
 		return;

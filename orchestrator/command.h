@@ -60,6 +60,7 @@ struct replay;
 int cmd_run_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd);
 int cmd_review_go_on(struct settings *s, const char *id, struct replay *replay, int lock_fd);
 int cmd_reset(struct settings *s);
+int cmd_say(struct settings *s);
 int cmd_ls(struct settings *s);
 int cmd_show(struct settings *s);
 int cmd_context(struct settings *s);

@@ -91,12 +91,30 @@ static int do_reset(struct run *run, struct json_object *request, struct err *er
 	return 0;
 }
 
+/* {"op":"say","agent":"a1","text":"..."}: behind the results of its present round. */
+static int do_say(struct run *run, struct json_object *request, struct err *err)
+{
+	const char *name = json_str(request, "agent", "");
+	const char *text = json_str(request, "text", "");
+	struct agent_record *agent = find_agent(run, name);
+
+	if (!agent)
+		return err_set(err, ERR_NOT_FOUND, "run %s has no agent '%.40s'", run->id, name);
+	if (!*text)
+		return err_set(err, ERR_INVALID, "the request has no 'text'");
+	if (!agent_say(agent, "user", text))
+		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
+	journal_add(run->journal, true, "agent.said", "agent:s text:s", agent->name, text);
+	return 0;
+}
+
 static const struct {
 	const char *op;
 	int (*run)(struct run *run, struct json_object *request, struct err *err);
 } requests[] = {
 	{"compact", do_compact},
 	{"reset", do_reset},
+	{"say", do_say},
 };
 
 static int dispatch(struct run *run, const char *line, size_t n, struct err *err)

@@ -46,6 +46,12 @@
 	       "read the task from FILE")                                                          \
 	OPTION(AGENTS, "agents", COUNT, SCOPE_PARALLEL, CFG_ANY, 1, 1000, "4", "N",                \
 	       "agents that work at the same time")                                                \
+	OPTION(MAX_AGENTS, "max-agents", COUNT, SCOPE_RUN, CFG_ANY, 1, 10000, "100", "N",          \
+	       "agents of the whole run, those that agents start too")                             \
+	OPTION(MAX_CHILDREN, "max-children", COUNT, SCOPE_RUN, CFG_ANY, 1, 1000, "16", "N",        \
+	       "agents that one agent has started and that are not done")                          \
+	OPTION(MAX_DEPTH, "max-depth", COUNT, SCOPE_RUN, CFG_ANY, 0, 5, "5", "N",                  \
+	       "levels of agents that start agents; 0: the lead works alone")                      \
 	OPTION(MAX_COST, "max-cost", MONEY, SCOPE_WORK, CFG_ANY, 0, 0, "", "USD",                  \
 	       "stop before the run would cost more")                                              \
 	OPTION(MAX_TOKENS, "max-tokens", COUNT, SCOPE_WORK, CFG_ANY, 1000, 0, "", "TOKENS",        \

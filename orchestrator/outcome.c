@@ -401,7 +401,9 @@ void outcome_print(const struct run *run)
 	markdown_plain(&out, buf_str(&text));
 	for (size_t i = 0; i < run->agents.count; i++) {
 		const struct agent_record *agent = run->agents.list[i];
-		if (agent->merged_tip && json_len(json_arr(agent->changes, "commits")) > 0)
+		/* What an agent did for another one is that one's to take over. */
+		if (!agent->family.spawner && agent->merged_tip &&
+		    json_len(json_arr(agent->changes, "commits")) > 0)
 			buf_addf(&out, "To take the work over:  git merge %s\n", agent->branch);
 	}
 	if (run_is_resumable(run))

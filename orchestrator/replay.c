@@ -82,10 +82,8 @@ static void keep(struct json_object **to, struct json_object *value)
 	*to = json_object_get(value);
 }
 
-static struct replay_agent *agent_of(struct replay *out, struct json_object *r)
+static struct replay_agent *agent_named(struct replay *out, const char *name)
 {
-	const char *name = json_str(r, "agent", "");
-
 	for (size_t i = 0; i < out->n_agents; i++) {
 		if (strcmp(out->agents[i]->name, name) == 0)
 			return out->agents[i];
@@ -98,6 +96,11 @@ static struct replay_agent *agent_of(struct replay *out, struct json_object *r)
 	if (sscanf(name, "a%d", &a->number) != 1)
 		a->number = 0;
 	return a;
+}
+
+static struct replay_agent *agent_of(struct replay *out, struct json_object *r)
+{
+	return agent_named(out, json_str(r, "agent", ""));
 }
 
 static void part_ends(struct fold *f)
@@ -303,6 +306,30 @@ static void on_reset_refused(struct fold *f, struct json_object *r)
 	e->body = json_body(body);
 }
 
+/* The one that asked is answered in the same way again; the other one has its name, spawned or not. */
+static void on_asked(struct fold *f, struct json_object *r)
+{
+	struct replay_agent *child = agent_named(f->out, json_str(r, "child", ""));
+	AUTO_JSON struct json_object *body = json_object_new_object();
+
+	keep(&child->asked, r);
+	replace(&child->key, json_str(r, "key", NULL));
+	json_set_str(body, "agent", child->name);
+	add_effect(agent_of(f->out, r), FRAME_SPAWN, r)->body = json_body(body);
+}
+
+static void on_message(struct fold *f, struct json_object *r)
+{
+	add_effect(agent_of(f->out, r), FRAME_MESSAGE, r)->body = mem_strdup("{}");
+	if (strcmp(json_str(r, "action", ""), "stop") == 0)
+		agent_named(f->out, json_str(r, "to", ""))->unwanted = true;
+}
+
+static void on_child(struct fold *f, struct json_object *r)
+{
+	agent_named(f->out, json_str(json_obj(r, "data"), "child", ""))->told = true;
+}
+
 static void on_ended(struct fold *f, struct json_object *r)
 {
 	struct replay_agent *a = agent_of(f->out, r);
@@ -404,16 +431,29 @@ static const struct {
 	const char *type;
 	void (*fold)(struct fold *f, struct json_object *record);
 } types[] = {
-	{"run.started", on_started},	   {"run.resumed", on_resumed},
-	{"run.finished", on_finished},	   {"run.base", on_base},
-	{"review.sharded", on_sharded},	   {"agent.spawned", on_spawned},
-	{"agent.report", on_report},	   {"agent.checkpoint", on_checkpoint},
-	{"agent.reset", on_reset},	   {"agent.reset_refused", on_reset_refused},
-	{"agent.ended", on_ended},	   {"agent.done", on_done},
-	{"agent.round", on_round},	   {"agent.tool", on_tool},
-	{"worktree.created", on_worktree}, {"worktree.reopened", on_worktree},
-	{"branch.imported", on_imported},  {"call.reserved", on_reserved},
-	{"call.released", on_released},	   {"call.settled", on_settled},
+	{"run.started", on_started},
+	{"run.resumed", on_resumed},
+	{"run.finished", on_finished},
+	{"run.base", on_base},
+	{"review.sharded", on_sharded},
+	{"agent.spawned", on_spawned},
+	{"agent.report", on_report},
+	{"agent.checkpoint", on_checkpoint},
+	{"agent.reset", on_reset},
+	{"agent.reset_refused", on_reset_refused},
+	{"agent.ended", on_ended},
+	{"agent.done", on_done},
+	{"agent.asked", on_asked},
+	{"agent.message", on_message},
+	{"agent.child", on_child},
+	{"agent.round", on_round},
+	{"agent.tool", on_tool},
+	{"worktree.created", on_worktree},
+	{"worktree.reopened", on_worktree},
+	{"branch.imported", on_imported},
+	{"call.reserved", on_reserved},
+	{"call.released", on_released},
+	{"call.settled", on_settled},
 };
 
 static int on_record(struct json_object *record, int64_t offset, void *arg)
@@ -489,6 +529,7 @@ static void agent_free(struct replay_agent *a)
 	resets_release(&a->resets);
 	json_object_put(a->report);
 	json_object_put(a->memory);
+	json_object_put(a->asked);
 	free(a);
 }
 

@@ -57,6 +57,9 @@ struct replay_agent {
 	struct replay_call *calls;
 	size_t n_calls, cap_calls;
 	struct agent_resets resets;
+	struct json_object *asked; /* the record agent.asked, of one that an agent started; NULL */
+	bool told;		   /* its end came to the one that started it, ... */
+	bool unwanted;		   /* ... who had asked it to stop */
 };
 
 struct replay {

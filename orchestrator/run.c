@@ -72,6 +72,8 @@ bool run_is_resumable(const struct run *run)
 	/* A full disk or too few descriptors end an agent, and neither lasts. */
 	for (size_t i = 0; i < run->agents.count; i++) {
 		const char *status = run->agents.list[i]->status;
+		if (run->agents.list[i]->family.spawner)
+			continue; /* what became of it is its starter's to judge */
 		cut |= status && (strcmp(status, "lost") == 0 || strcmp(status, "stopped") == 0);
 		cut |= agent_ended_for_room(run->agents.list[i]->reason) ||
 		       agent_ended_for_room(run->agents.list[i]->kept);

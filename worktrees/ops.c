@@ -18,6 +18,7 @@ static const struct op table[] = {
 	{"status", OP_WORK, op_status, NULL},
 	{"checkpoint", OP_WORK, op_checkpoint, NULL},
 	{"commit_rest", OP_WORK, op_commit_rest, NULL},
+	{"fork_base", OP_WORK, op_fork_base, NULL},
 	{"import", OP_WORK, op_import, NULL},
 	{"diff", OP_WORK, op_diff, NULL},
 	{"range", OP_WORK, op_range, NULL},

@@ -47,6 +47,7 @@ OP_DECLARE(op_status);
 OP_DECLARE(op_diff);
 OP_DECLARE(op_checkpoint);
 OP_DECLARE(op_commit_rest);
+OP_DECLARE(op_fork_base);
 OP_DECLARE(op_import);
 OP_DECLARE(op_range);
 OP_DECLARE(op_facts);

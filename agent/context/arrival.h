@@ -18,6 +18,9 @@
 struct arrival {
 	const struct block *call; /* in the assistant message */
 	const struct tool *tool;  /* NULL: not run by a tool (refused, the report) */
+	struct json_object
+		*input; /* checked, and no hook denies it; NULL: not looked at yet, or refused */
+	bool begun;	/* tool->begin was called */
 	struct tool_result result;
 	struct buf text; /* what the model will see; valid UTF-8, never empty once admitted */
 	char *file;	 /* "results:3.txt" where all of it is; NULL; owned */
@@ -27,6 +30,7 @@ struct arrival {
 
 static inline void arrival_release(struct arrival *a)
 {
+	json_object_put(a->input);
 	tool_result_release(&a->result);
 	buf_release(&a->text);
 	free(a->file);

@@ -45,6 +45,9 @@ TOOL_PARTS(shell);
 TOOL_PARTS(job);
 TOOL_PARTS(notes);
 TOOL_PARTS(recall);
+TOOL_PARTS(subagent);
+int subagent_begin(struct tool_context *ctx, const char *call_id, struct json_object *input,
+		   struct err *err);
 void grep_shorten(const struct tool_result *full, size_t budget, const char *where,
 		  struct buf *out);
 void shell_shorten(const struct tool_result *full, size_t budget, const char *where,

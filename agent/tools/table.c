@@ -77,6 +77,15 @@ static const struct tool table[] = {
 		.flags = TOOL_READS | TOOL_REOBTAINABLE,
 		.run = recall_run,
 	},
+	{
+		.name = "agent",
+		.description = subagent_description,
+		.schema = subagent_schema,
+		.flags = TOOL_SPAWNS,
+		.result_limit = 100000,
+		.begin = subagent_begin,
+		.run = subagent_run,
+	},
 };
 
 const struct tool *tool_table(size_t *ret_count)

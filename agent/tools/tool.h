@@ -19,6 +19,8 @@
 #include "base/json.h"
 #include "agent/wait.h"
 
+struct subagent_ops;
+struct subagents;
 struct working_memory;
 struct tool_context; /* tools/context.h: roots, jobs, file states, settings of one agent */
 
@@ -45,6 +47,9 @@ enum tool_flag {
 	TOOL_WRITES = 2,       /* only offered to roles that write */
 	TOOL_REOBTAINABLE = 4, /* T7: may be cleared later */
 	TOOL_NO_OFFLOAD = 8,   /* T1: exempt */
+	TOOL_SPAWNS =
+		16, /* not offered where no further agents may be started (A3); after an interruption it
+				* may be asked again: the parent knows the call by its key */
 };
 
 struct tool {
@@ -58,6 +63,10 @@ struct tool {
 	/* T5: shortens text of more than the limit better than head and tail; NULL: text_clip. */
 	void (*shorten)(const struct tool_result *full, size_t budget, const char *where,
 			struct buf *out);
+	/* What calls that stand in a row can do before the first of them is waited for; NULL: nothing. What it finds
+	 * wrong is told by run. -1 as run. */
+	int (*begin)(struct tool_context *ctx, const char *call_id, struct json_object *input,
+		     struct err *err);
 };
 
 /* The table. read, write, edit, glob, grep, shell, job (poll, wait, kill of background jobs), notes,
@@ -84,7 +93,9 @@ struct tool_settings { /* borrowed strings, valid for the context's life */
 		*pass_env; /* NULL-terminated names that tools get beside the built-in list */
 	bool read_only;	   /* reviewers: shell sees a read-only tree */
 	struct working_memory *memory; /* that `notes` keeps, the agent's; NULL: none */
-	const char *generation_dir;    /* whose transcripts `recall` reads; NULL: none */
+	const struct subagent_ops *subagent_ops;
+	struct subagents *subagents; /* that `agent` starts, the agent's; NULL: none */
+	const char *generation_dir;  /* whose transcripts `recall` reads; NULL: none */
 	int64_t generation;
 	int64_t shell_timeout_ms;     /* default of a call (120,000) */
 	int64_t shell_timeout_max_ms; /* largest that a call may ask for (600,000) */

@@ -30,10 +30,10 @@ static const struct {
 	{"Read", "read"},      {"Write", "write"},   {"Edit", "edit"},	  {"MultiEdit", "edit"},
 	{"Glob", "glob"},      {"LS", "glob"},	     {"Grep", "grep"},	  {"Bash", "shell"},
 	{"BashOutput", "job"}, {"KillShell", "job"}, {"KillBash", "job"}, {"TodoWrite", "notes"},
-	{"TodoRead", "notes"},
+	{"TodoRead", "notes"}, {"Task", "agent"},    {"Agent", "agent"},
 };
-static const char *const our_tools[] = {"read",	 "write", "edit",  "glob",   "grep",
-					"shell", "job",	  "notes", "recall", "report"};
+static const char *const our_tools[] = {"read", "write", "edit",   "glob",  "grep",  "shell",
+					"job",	"notes", "recall", "agent", "report"};
 
 struct parser {
 	struct role *role;

@@ -146,7 +146,7 @@ def check_environment(root, build):
 def check_scenarios(root, build):
     text = read(root, "docs/scenarios.md").split("### What the tools take")[1].split("### fault")[0]
     for name, path in [(n, f"agent/tools/{n}.c") for n in ("read", "write", "edit", "glob", "grep", "shell", "notes", "recall")] + \
-            [("job", "agent/tools/job_tool.c"), ("report", "handoff/report.c")]:
+            [("job", "agent/tools/job_tool.c"), ("agent", "agent/tools/subagent.c"), ("report", "handoff/report.c")]:
         schema = re.search(r'"\{\\"type\\":\\"object.*?";\n', read(root, path), re.S).group(0)
         schema = re.sub(r'"\s*(?:STRING_LIST)?\s*"', "", schema).replace('\\"', '"')
         row = text if name == "report" else re.search(rf"^\| `{name}` .*$", text, re.M).group(0)

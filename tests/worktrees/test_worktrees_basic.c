@@ -252,6 +252,49 @@ static void an_agents_end_starts_few_processes(void **state)
 	rig_free(&rig);
 }
 
+/* A6: another agent begins from the files of this one as they stand, and this one sees nothing of it. */
+static void another_agent_begins_from_the_files_as_they_stand(void **state)
+{
+	struct rig rig;
+
+	make(&rig);
+	json_object_put(rig_create(&rig, "r1", "a1"));
+	AUTO_FREE char *tree = rig_worktree(&rig, "r1", "a1");
+	const char *inside = tree + strlen(rig.dir) + 1;
+	AUTO_JSON struct json_object *clean =
+		rig_ok(&rig, "fork_base", rig_entry(&rig, "r1", "a1", NULL));
+	AUTO_FREE char *head = rig_sh(&rig, "repo", "git rev-parse HEAD");
+	assert_string_equal(json_str(clean, "commit", ""), head);
+	assert_false(json_flag(clean, "uncommitted", true));
+
+	free(rig_sh(&rig, inside,
+		    "echo two >b.txt; git add b.txt; git commit -qm second; echo three >a.txt"));
+	AUTO_FREE char *before = rig_sh(&rig, inside, "git status --porcelain; git rev-parse HEAD");
+	AUTO_JSON struct json_object *dirty =
+		rig_ok(&rig, "fork_base", rig_entry(&rig, "r1", "a1", NULL));
+	AUTO_FREE char *after = rig_sh(&rig, inside, "git status --porcelain; git rev-parse HEAD");
+	assert_string_equal(before, after);
+	assert_true(json_flag(dirty, "uncommitted", false));
+	const char *commit = json_str(dirty, "commit", "");
+	AUTO_FREE char *tip = rig_sh(&rig, inside, "git rev-parse HEAD");
+	assert_string_equal(json_str(dirty, "tip", ""), tip);
+	AUTO_FREE char *script =
+		mem_printf("git gc -q --prune=now; git show %s:a.txt %s:b.txt; git rev-parse %s^",
+			   commit, commit, commit);
+	AUTO_FREE char *shown = rig_sh(&rig, "repo", script); /* pinned: gc leaves it */
+	AUTO_FREE char *want = mem_printf("three\ntwo\n%s", tip);
+	assert_string_equal(shown, want);
+
+	AUTO_JSON struct json_object *made =
+		rig_ok(&rig, "create", rig_entry(&rig, "r1", "a2", commit));
+	assert_non_null(made);
+	AUTO_FREE char *other = rig_worktree(&rig, "r1", "a2");
+	AUTO_FREE char *text = rig_sh(&rig, other + strlen(rig.dir) + 1,
+				      "cat a.txt b.txt; git status --porcelain");
+	assert_string_equal(text, "three\ntwo");
+	rig_free(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +303,7 @@ int main(void)
 		cmocka_unit_test(create_makes_a_worktree_that_git_understands),
 		cmocka_unit_test(work_comes_back_by_import_and_is_removed_safely),
 		cmocka_unit_test(what_is_kept_from_the_last_look_hides_nothing),
+		cmocka_unit_test(another_agent_begins_from_the_files_as_they_stand),
 		cmocka_unit_test(an_agents_end_starts_few_processes),
 	};
 
