@@ -243,6 +243,28 @@ static bool results_hold(const struct condition *c, struct request *r, struct sc
 	return part != NULL;
 }
 
+/* A text that was said to the model, wherever it stands: what comes back behind the results of some earlier round (its notes,
+ * a summary's head) is in no result and not in the first messages. Newest first. */
+static bool any_text_holds(struct request *r, struct scope *scope, const struct pattern_ref *ref)
+{
+	if (!ref->source)
+		return true;
+	for (size_t m = r->n_messages; m > 0; m--) {
+		const struct req_message *message = &r->messages[m - 1];
+
+		if (message->speaker != SPEAKER_USER)
+			continue;
+		for (uint32_t i = message->count; i > 0; i--) {
+			const struct part *part = &r->parts[message->first + i - 1];
+
+			if (part->kind == PART_TEXT && part->len &&
+			    pattern_holds(scope, ref, part->text, part->len, &scope->seen))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Captures go into the scope. Numbers first, then the role, patterns last: most rules are ruled out
  * before a pattern runs. */
 static bool condition_holds(const struct condition *c, struct request *r, struct scope *scope)
@@ -266,7 +288,7 @@ static bool condition_holds(const struct condition *c, struct request *r, struct
 	if (c->last_message.source)
 		last = request_last_text(r, &last_len);
 	if (!pattern_holds(scope, &c->last_message, last, last_len, &scope->last) ||
-	    !results_hold(c, r, scope))
+	    !results_hold(c, r, scope) || !any_text_holds(r, scope, &c->any_text))
 		return false;
 	if (c->unless) {
 		/* What is not there has no captures: a scope of its own. */

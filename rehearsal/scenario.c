@@ -231,10 +231,10 @@ static int get_protocol(struct loader *l, const struct spot *spot, int *ret)
 static int load_condition(struct loader *l, const struct spot *spot, struct condition *c)
 {
 	static const char *const keys[] = {
-		"role",	       "system",	"model",     "task",	   "last_message",
-		"tool_result", "any_result",	"tool_name", "turn",	   "round",
-		"has_tools",   "is_compaction", "is_notes",  "is_handoff", "stream",
-		"tool_error",  "tools_off",	"protocol",  "min_tokens", "not",
+		"role",	      "system",	    "model",  "task",	    "last_message", "tool_result",
+		"any_result", "tool_name",  "turn",   "round",	    "has_tools",    "is_compaction",
+		"is_notes",   "is_handoff", "stream", "tool_error", "tools_off",    "protocol",
+		"min_tokens", "any_text",   "not",
 	};
 	struct spot inner = spot_at(spot, "not");
 
@@ -249,6 +249,7 @@ static int load_condition(struct loader *l, const struct spot *spot, struct cond
 	    get_pattern(l, spot, "last_message", &c->last_message) < 0 ||
 	    get_pattern(l, spot, "tool_result", &c->tool_result) < 0 ||
 	    get_pattern(l, spot, "any_result", &c->any_result) < 0 ||
+	    get_pattern(l, spot, "any_text", &c->any_text) < 0 ||
 	    get_range(l, spot, "turn", 0, c) < 0 || get_range(l, spot, "round", 1, c) < 0 ||
 	    get_tristate(l, spot, "has_tools", &c->has_tools) < 0 ||
 	    get_tristate(l, spot, "is_compaction", &c->is_compaction) < 0 ||
@@ -617,7 +618,8 @@ int scenario_parse(const char *text, size_t n, const char *name, struct scenario
 static void condition_release(struct condition *c)
 {
 	struct pattern_ref *refs[] = {&c->system,	&c->model,	 &c->task,
-				      &c->last_message, &c->tool_result, &c->any_result};
+				      &c->last_message, &c->tool_result, &c->any_result,
+				      &c->any_text};
 
 	for (size_t i = 0; i < ARRAY_SIZE(refs); i++)
 		pattern_free(refs[i]->fixed);

@@ -28,7 +28,7 @@ enum tristate { ANY, NO, YES };
 struct condition {
 	const char *role;
 	const char *tool_name; /* a result of this tool is in the last message */
-	struct pattern_ref system, model, task, last_message, tool_result, any_result;
+	struct pattern_ref system, model, task, last_message, tool_result, any_result, any_text;
 	int64_t turn_min, turn_max; /* assistant messages so far */
 	int64_t tokens_min;	    /* input tokens at least */
 	enum tristate has_tools, is_compaction, is_notes, is_handoff, stream, tool_error, tools_off;

@@ -119,9 +119,10 @@ static bool lookup(struct scope *scope, const char *name, size_t n, struct buf *
 	const struct {
 		const char *prefix;
 		const struct captures *caps;
-	} places[] = {{"item.", &scope->item}, {"result.", &scope->result},
-		      {"any.", &scope->any},   {"last.", &scope->last},
-		      {"task.", &scope->task}, {"system.", &scope->system}};
+	} places[] = {{"item.", &scope->item},	  {"result.", &scope->result},
+		      {"any.", &scope->any},	  {"seen.", &scope->seen},
+		      {"last.", &scope->last},	  {"task.", &scope->task},
+		      {"system.", &scope->system}};
 	const char *value;
 	size_t len;
 

@@ -18,7 +18,7 @@
 struct scope {
 	struct scenario *scenario;
 	struct request *request;
-	struct captures task, last, result, any, system, item;
+	struct captures task, last, result, any, seen, system, item;
 	const struct part *result_part,
 		*item_part; /* results whose calls {{call.x}} reads; or NULL */
 	struct buf notes; /* what looked wrong, for the log: names without a value, bad patterns */

@@ -197,6 +197,29 @@ static void conditions(void **state)
 	}
 }
 
+/* What was said in the middle of a conversation is found too, the newest of it, and what a model said is not meant. */
+static void any_text_of_the_user(void **state)
+{
+	static const char scenario[] = "name: a\nrules:\n"
+				       "  - {match: {turn: 2, any_text: 'code (?<code>\\w+)'}, "
+				       "answer: {text: 'it is {{seen.code}}'}}\n"
+				       "  - {match: {turn: 1}, answer: {text: code three}}\n"
+				       "  - {answer: {text: none}}\n";
+
+	for (int openai = 0; openai < 2; openai++) {
+		struct dialogue d;
+
+		dialogue_open(&d, openai, scenario);
+		dialogue_say(&d, "code one");
+		dialogue_turn(&d);
+		dialogue_say(&d, "code two");
+		dialogue_turn(&d);
+		dialogue_say(&d, "and now?");
+		assert_has(answer_to(&d), "it is two");
+		dialogue_close(&d);
+	}
+}
+
 static void role_by_word_or_line(void **state)
 {
 	static const char scenario[] = "name: r\nrules:\n"
@@ -316,6 +339,7 @@ int main(void)
 		cmocka_unit_test(findings_come_from_results),
 		cmocka_unit_test(task_values_in_patterns),
 		cmocka_unit_test(conditions),
+		cmocka_unit_test(any_text_of_the_user),
 		cmocka_unit_test(role_by_word_or_line),
 		cmocka_unit_test(times_and_scopes),
 		cmocka_unit_test(probability_is_seeded),
