@@ -113,6 +113,21 @@ static struct handoff_statement *add_text(struct handoff *h, enum handoff_part_n
 			   text_floor(s.at, s.n, MIN(s.n, (size_t)TEXT_BYTES)));
 }
 
+/* A model says again what stood in the document that it began from: once is enough, in the place of the newest. What a user or a
+ * record says keeps its own. */
+static void say_once(struct handoff *h, enum handoff_part_name part)
+{
+	const struct handoff_part *list = &h->parts[part];
+	size_t newest = list->n - 1;
+
+	for (size_t i = 0; i < newest; i++) {
+		if (strcmp(list->list[i].text, list->list[newest].text) != 0)
+			continue;
+		handoff_remove(h, part, list->list[i].origin == HANDOFF_FROM_MODEL ? i : newest);
+		return;
+	}
+}
+
 /* Items begin with a dash; lines without one go on with the item before. */
 static size_t take_list(struct handoff *h, enum handoff_part_name part, struct span block)
 {
@@ -133,6 +148,7 @@ static size_t take_list(struct handoff *h, enum handoff_part_name part, struct s
 			struct handoff_statement *s = add_text(h, part, item);
 
 			s->state = part == HANDOFF_FINISHED ? HANDOFF_CLAIMED : HANDOFF_NO_STATE;
+			say_once(h, part);
 			taken++;
 		}
 		at = next;

@@ -376,14 +376,16 @@ static bool holds(const struct handoff_part *part, const struct handoff_statemen
 	return false;
 }
 
-static void copy(struct handoff *h, enum handoff_part_name part, const struct handoff_statement *s)
+/* Rounds and messages that it names are those of the generation that wrote it. */
+static void copy(struct handoff *h, enum handoff_part_name part, const struct handoff_statement *s,
+		 int64_t generation)
 {
 	struct handoff_statement *to = handoff_add(h, part, s->origin, s->text, strlen(s->text));
 
 	to->state = s->state;
 	to->has_exit = s->has_exit;
 	to->exit_code = s->exit_code;
-	to->generation = s->generation;
+	to->generation = s->generation ? s->generation : generation;
 	to->uid = s->uid;
 #define COPY_FIELD(member, key) handoff_set(&to->member, s->member);
 	HANDOFF_FIELDS(COPY_FIELD)
@@ -399,26 +401,87 @@ static bool was_run(const struct facts *facts, const struct handoff_statement *s
 	return false;
 }
 
+/* How many statements of a part a document has at most when those of the one before come in. Without an end to it a job of many
+ * generations ends up with a document that leaves no room to work. */
+static const struct carry {
+	enum handoff_part_name part;
+	bool commands; /* of `finished`: those that name a command, else those that name none */
+	size_t most;
+} carries[] = {
+	{HANDOFF_DONE_MEANS, false, 20},
+	{HANDOFF_RULED_OUT, false, 40},
+	{HANDOFF_DECISIONS, false, 40},
+	{HANDOFF_TEMPORARY, false, 20},
+	{HANDOFF_RISKS, false, 20},
+	{HANDOFF_FINISHED, false, 30},
+	{HANDOFF_FINISHED, true, PASSED_MOST},
+	{HANDOFF_FAILURES, false, 20},
+	{HANDOFF_FILES, false, FILES_MOST},
+};
+
+static bool is_of(const struct carry *c, const struct handoff_statement *s)
+{
+	return c->part != HANDOFF_FINISHED || (!s->commit && c->commands == (s->command != NULL));
+}
+
+static bool still_holds(const struct handoff *h, const struct agent *a, const struct carry *c,
+			const struct handoff_statement *s)
+{
+	return is_of(c, s) && !holds(&h->parts[c->part], s) && !was_run(&a->facts, s);
+}
+
+/* What was carried stands before what is new: the oldest is the first to go where there is no room. */
+static void put_first(struct handoff_part *part, size_t own)
+{
+	size_t carried = part->n - own;
+	struct handoff_statement *copy;
+
+	if (!own || !carried)
+		return;
+	copy = mem_array(NULL, part->n, sizeof(*copy));
+	memcpy(copy, part->list + own, carried * sizeof(*copy));
+	memcpy(copy + carried, part->list, own * sizeof(*copy));
+	memcpy(part->list, copy, part->n * sizeof(*copy));
+	free(copy);
+}
+
+static void say_left(struct handoff *h, const struct carry *c, size_t left)
+{
+	if (left && !c->commands)
+		add(h, HANDOFF_MISSING, HANDOFF_FROM_RECORD,
+		    "%s: %zu older ones stand in the documents of earlier generations; `recall` "
+		    "finds them",
+		    handoff_part_key(c->part), left);
+}
+
+static void carry_part(struct handoff *h, const struct agent *a, const struct carry *c)
+{
+	const struct handoff_part *from = &a->handoff->parts[c->part];
+	struct handoff_part *to = &h->parts[c->part];
+	size_t own = to->n, same = 0, wanted = 0, skip;
+
+	for (size_t i = 0; i < own; i++)
+		same += is_of(c, &to->list[i]);
+	for (size_t i = 0; i < from->n; i++)
+		wanted += still_holds(h, a, c, &from->list[i]);
+	skip = same + wanted > c->most ? MIN(wanted, same + wanted - c->most) : 0;
+	say_left(h, c, skip);
+	for (size_t i = 0; i < from->n; i++) {
+		if (!still_holds(h, a, c, &from->list[i]))
+			continue;
+		if (skip)
+			skip--;
+		else
+			copy(h, c->part, &from->list[i], a->handoff->generation);
+	}
+	put_first(to, own);
+}
+
 /* This generation's history begins with that document, so nothing in it would be found again. */
 static void carry_over(struct handoff *h, const struct agent *a)
 {
-	static const enum handoff_part_name parts[] = {
-		HANDOFF_DONE_MEANS, HANDOFF_RULED_OUT, HANDOFF_DECISIONS, HANDOFF_TEMPORARY,
-		HANDOFF_RISKS,	    HANDOFF_FINISHED,  HANDOFF_FAILURES,  HANDOFF_FILES,
-	};
-	const struct handoff *before = a->handoff;
-
-	for (size_t i = 0; before && i < ARRAY_SIZE(parts); i++) {
-		const struct handoff_part *from = &before->parts[parts[i]];
-
-		for (size_t k = 0; k < from->n; k++) {
-			const struct handoff_statement *s = &from->list[k];
-
-			if (!holds(&h->parts[parts[i]], s) && !was_run(&a->facts, s) &&
-			    !(parts[i] == HANDOFF_FINISHED && s->commit))
-				copy(h, parts[i], s);
-		}
-	}
+	for (size_t i = 0; a->handoff && i < ARRAY_SIZE(carries); i++)
+		carry_part(h, a, &carries[i]);
 }
 
 /* ---- the document ---- */
@@ -472,10 +535,10 @@ struct handoff *handoff_make(struct agent *a, enum handoff_reason reason, const 
 	add_memory(h, &a->memory);
 	add_said(h, &a->facts);
 	add_failures(h, a);
+	add_files(h, &a->facts);
 	carry_over(h, a);
 	add_point(h, &a->facts);
 	add_first_action(h, &a->facts);
-	add_files(h, &a->facts);
 	add_jobs(h, a);
 	name_missing(h);
 	return h;

@@ -192,8 +192,8 @@ int handoff_parse(const char *bytes, size_t n, struct handoff **ret, struct err 
 /* ---- document_bound.c ---- */
 
 /* R2: at most so many tokens (by `estimate`; NULL: a token has four bytes) in the form for models. Outputs become
- * shorter first, then what is oldest of words, files, commits, logs goes, each with a line in `missing` that says how
- * many and where they are. Constraints, point, failures and first action stay whole. Returns the tokens that it
+ * shorter first, then what is oldest of logs, words, commits, finished work, files and at last of judgement goes, each with a line
+ * in `missing` that says how many and where they are. Goal, constraints, point, failures, open tasks and first action stay whole. Returns the tokens that it
  * has afterwards. */
 int64_t handoff_bound(struct handoff *handoff, int64_t tokens,
 		      int64_t (*estimate)(const void *arg, const char *text, size_t n),

@@ -3,7 +3,9 @@
  *
  * What a successor cannot do without stays whole: goal, constraints, point, failures, first action. Room is made in the order in
  * which it hurts least: outputs of commands, which stand in logs; files that were only read, logs, the user's older messages
- * (their constraints have a part of their own), commits (git has them), other files. Each loss leaves a line in `missing`.
+ * (their constraints have a part of their own), commits (git has them), why earlier generations ended, other files, finished work. Judgement
+ * goes last, and of each part the oldest first: no part may grow without an end, since a job of many generations adds to
+ * all of them. Each loss leaves a line in `missing`.
  */
 #include <inttypes.h>
 
@@ -78,7 +80,19 @@ static const struct {
 	{HANDOFF_WORDS, HANDOFF_NO_STATE, "older messages of the user",
 	 "words.jsonl of the run holds all of them"},
 	{HANDOFF_COMMITS, HANDOFF_NO_STATE, "older commits", "git log shows them"},
+	{HANDOFF_FINISHED, HANDOFF_VERIFIED, "older finished steps",
+	 "git log and the transcripts show them"},
+	{HANDOFF_TRIED, HANDOFF_NO_STATE, "earlier generations", "the run's journal names them"},
 	{HANDOFF_FILES, HANDOFF_NO_STATE, "files", "git diff from the base shows what was changed"},
+	{HANDOFF_FINISHED, HANDOFF_NO_STATE, "older finished steps", "the transcripts name them"},
+	{HANDOFF_DIFF, HANDOFF_NO_STATE, "lists of changed lines", "git diff from the base has it"},
+	{HANDOFF_DECISIONS, HANDOFF_NO_STATE, "older decisions", "the transcripts hold them"},
+	{HANDOFF_RISKS, HANDOFF_NO_STATE, "older risks", "the transcripts hold them"},
+	{HANDOFF_TEMPORARY, HANDOFF_NO_STATE, "older temporary decisions",
+	 "the transcripts hold them"},
+	{HANDOFF_RULED_OUT, HANDOFF_NO_STATE, "older approaches that were ruled out",
+	 "the transcripts hold them"},
+	{HANDOFF_DONE_MEANS, HANDOFF_NO_STATE, "older criteria", "the goal's own words hold"},
 };
 
 /* The oldest stand first. By the statements' own tokens, which are a little more than their share of the whole. */

@@ -416,6 +416,71 @@ static void r1_a_successor_goes_on(void **state)
 	fake_release(&b);
 }
 
+/* What many generations before this one left: more than a window can hold. */
+static char *store_old_document(void)
+{
+	struct handoff *h = handoff_new();
+	AUTO_BUF struct buf bytes = BUF_INIT;
+	char *path = rig_path("old.json");
+
+	h->generation = 7;
+	handoff_add(h, HANDOFF_GOAL, HANDOFF_FROM_USER, TASK, strlen(TASK));
+	handoff_add(h, HANDOFF_DONE_MEANS, HANDOFF_FROM_MODEL, "the suite passes", 16);
+	handoff_set(
+		&handoff_add(h, HANDOFF_FILES, HANDOFF_FROM_RECORD, "changed in round 9", 18)->file,
+		"a.txt");
+	for (int i = 0; i < 200; i++) {
+		AUTO_FREE char *command = mem_printf("sh step-%d.sh", i);
+		AUTO_FREE char *decision =
+			mem_printf("decision %d, and the reasons that there were for it", i);
+		AUTO_FREE char *tried = mem_printf("generation %d ended (compactions)", i);
+		struct handoff_statement *s = handoff_add(h, HANDOFF_FINISHED, HANDOFF_FROM_RECORD,
+							  command, strlen(command));
+
+		handoff_set(&s->command, command);
+		s->state = HANDOFF_VERIFIED;
+		handoff_add(h, HANDOFF_DECISIONS, HANDOFF_FROM_MODEL, decision, strlen(decision));
+		handoff_add(h, HANDOFF_TRIED, HANDOFF_FROM_RECORD, tried, strlen(tried));
+	}
+	AUTO_JSON struct json_object *json = handoff_to_json(h);
+	json_write(&bytes, json);
+	handoff_free(h);
+	assert_int_equal(file_write_atomic(AT_FDCWD, path, bytes.data, bytes.len, 0600, NULL), 0);
+	return path;
+}
+
+/* X1, X14: a job of many generations does not end with a document that fills the window. What is new stays, what is
+ * old goes first, and that is said; the same thing stands there once. */
+static void x14_documents_do_not_grow_with_generations(void **state)
+{
+	struct fake_parent p = {.pid = 0};
+	AUTO_FREE char *path = store_old_document();
+	AUTO_FREE char *members =
+		mem_printf(",\"model\":{\"window\":64000,\"max_output\":4000},\"handoff\":{"
+			   "\"file\":\"%s\",\"from\":7,\"reason\":\"rounds\"}",
+			   path);
+
+	run_generation(&p, two_rounds, ARRAY_SIZE(two_rounds), 8, members);
+	expect_reset(&p, "rounds");
+	fake_expect(&p, 0, "decision 199,");
+	fake_expect(&p, 0, "older finished steps were left out");
+	fake_expect_not(&p, 0, "step-0.sh"); /* of what is shown the oldest went, too */
+	struct handoff *h = document(&p);
+	const struct handoff_part *done = &h->parts[HANDOFF_FINISHED],
+				  *decisions = &h->parts[HANDOFF_DECISIONS];
+	assert_int_equal(done->n, 20);
+	assert_string_equal(done->list[0].command, "sh step-181.sh");
+	assert_int_equal(done->list[0].generation, 7);
+	assert_string_equal(done->list[19].command, "true > b.txt");
+	assert_int_equal(decisions->n, 40);
+	assert_non_null(strstr(decisions->list[39].text, "decision 199"));
+	assert_int_equal(h->parts[HANDOFF_DONE_MEANS].n, 1);
+	assert_int_equal(h->parts[HANDOFF_FILES].n, 1);
+	assert_non_null(strstr(first(h, HANDOFF_MISSING)->text, "decisions: 160 older ones"));
+	handoff_free(h);
+	fake_release(&p);
+}
+
 /* A document from elsewhere: its words become the user's, and a closing mark in it closes nothing. */
 static void r6_from_another_place(void **state)
 {
@@ -492,6 +557,7 @@ int main(void)
 		WITH_FOLDER(r7_an_early_end_is_not_believed),
 		WITH_FOLDER(r7_where_it_is_believed),
 		WITH_FOLDER(r1_a_successor_goes_on),
+		WITH_FOLDER(x14_documents_do_not_grow_with_generations),
 		WITH_FOLDER(r6_from_another_place),
 		cmocka_unit_test(judgements_of_all_shapes),
 	};

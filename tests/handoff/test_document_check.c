@@ -430,6 +430,16 @@ static void test_bound(void **state)
 	assert_int_equal(handoff->parts[HANDOFF_MISSING].n, 2);
 	assert_true(text_starts(handoff->parts[HANDOFF_MISSING].list[0].text,
 				"300 files that were only read"));
+	/* X14: whatever grows with a job's generations gives way, too, and the oldest of it first. */
+	add_many(handoff, HANDOFF_FINISHED, HANDOFF_VERIFIED, 300);
+	add_many(handoff, HANDOFF_TRIED, HANDOFF_NO_STATE, 300);
+	add_many(handoff, HANDOFF_DECISIONS, HANDOFF_NO_STATE, 300);
+	add_many(handoff, HANDOFF_RISKS, HANDOFF_NO_STATE, 300);
+	add_many(handoff, HANDOFF_DONE_MEANS, HANDOFF_NO_STATE, 300);
+	assert_true(handoff_bound(handoff, 6000, NULL, NULL) <= 6000);
+	struct handoff_part *means = &handoff->parts[HANDOFF_DONE_MEANS];
+	assert_non_null(strstr(means->list[means->n - 1].text, "number 299"));
+	assert_int_equal(handoff->parts[HANDOFF_FAILURES].n, 21);
 	/* What it must not lose may not fit: it says so. */
 	assert_true(handoff_bound(handoff, 10, NULL, NULL) > 10);
 	assert_int_equal(handoff->parts[HANDOFF_FAILURES].n, 21);
