@@ -81,7 +81,7 @@ static int on_report(struct agent_record *agent, const struct frame *frame, stru
 	json_object_put(agent->report);
 	agent->report = report;
 	json_set(body, "report", json_object_get(report));
-	journal_add(agent->run->journal, true, "agent.report", "agent:s generation:i call:s body:j",
+	journal_add(agent->run->journal, RECORD_AGENT_REPORT, "agent:s generation:i call:s body:j",
 		    agent->name, agent->generation, effect_call(effect), body);
 	effect_answer(effect, true, "{}");
 	return 0;
@@ -112,12 +112,17 @@ static void event_state(struct agent_record *agent, struct json_object *body)
 		agents_pump(agent->run);
 }
 
+static const enum record_type event_records[] = {
+#define EVENT_RECORD(name, wire) [EVENT_##name] = RECORD_AGENT_##name,
+	AGENT_EVENTS(EVENT_RECORD)
+#undef EVENT_RECORD
+};
+
 static int on_event(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
 	const char *name = json_str(frame->header, "name", "");
 	enum agent_event event = agent_event_find(name);
-	char type[32];
 
 	if (agent_frame_body(frame, &body, err) < 0)
 		return -1;
@@ -131,9 +136,8 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 		event_state(agent, body);
 	else if (event == EVENT_CHILD)
 		subagents_told(agent, json_str(body, "child", ""));
-	snprintf(type, sizeof(type), "agent.%s", name);
 	json_set_str(body, "agent", agent->name);
-	journal_add(agent->run->journal, false, type, "agent:s data:j", agent->name, body);
+	journal_add(agent->run->journal, event_records[event], "agent:s data:j", agent->name, body);
 	return 0;
 }
 
@@ -193,7 +197,7 @@ static void on_checkpoint_done(struct json_object *answer, const struct err *fai
 	const char *why = failure ? failure->message : json_str(answer, "kept", NULL);
 	const char *commit = why ? NULL : json_str(answer, "commit", NULL);
 
-	journal_add(agent->run->journal, true, "agent.checkpoint",
+	journal_add(agent->run->journal, RECORD_AGENT_CHECKPOINT,
 		    "agent:s generation:i call:s commit:s message:s", agent->name,
 		    agent->generation, effect_call(effect), commit, why);
 	checkpoint_answer(effect, commit, why);

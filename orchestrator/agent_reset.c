@@ -69,7 +69,7 @@ static void refuse(struct reset_job *job, bool final, struct json_object *reason
 		free(agent->no_reset);
 		agent->no_reset = mem_strdup(json_object_get_string(json_at(reasons, 0)));
 	}
-	journal_add(agent->run->journal, true, "agent.reset_refused",
+	journal_add(agent->run->journal, RECORD_AGENT_RESET_REFUSED,
 		    "agent:s generation:i call:s final:b reasons:j", agent->name, agent->generation,
 		    effect_call(job->effect), (int) final, reasons);
 	effect_answer(job->effect, false, buf_str(&text));
@@ -300,7 +300,7 @@ static void journal_reset(struct reset_job *job, const struct agent_reset *r)
 {
 	const struct agent_record *agent = job->agent;
 
-	journal_add(agent->run->journal, true, "agent.reset",
+	journal_add(agent->run->journal, RECORD_AGENT_RESET,
 		    "agent:s generation:i call:s reason:s why:s handoff:s checkpoint:s head:s "
 		    "tree:s facts_only:b "
 		    "progress:b chain:i first_action:s",

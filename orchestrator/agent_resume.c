@@ -216,7 +216,7 @@ static void note_late_files(struct agent_record *agent, struct json_object *answ
 static void tell_reopened(struct agent_record *agent, const char *how, const char *commit)
 {
 	agent->reopening = false;
-	journal_add(agent->run->journal, true, "worktree.reopened",
+	journal_add(agent->run->journal, RECORD_WORKTREE_REOPENED,
 		    "agent:s path:s how:s commit:s notes:j", agent->name, agent->worktree, how,
 		    commit, agent->notes);
 	if (strcmp(how, "made") == 0) {
@@ -256,7 +256,7 @@ static void not_reopened(struct agent_record *agent, const char *why)
 {
 	AUTO_FREE char *reason = mem_printf("no worktree: %s", why);
 
-	journal_add(agent->run->journal, true, "worktree.failed", "agent:s message:s", agent->name,
+	journal_add(agent->run->journal, RECORD_WORKTREE_FAILED, "agent:s message:s", agent->name,
 		    why);
 	agent_fail(agent, reason);
 	free(agent->status);

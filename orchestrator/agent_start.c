@@ -80,7 +80,7 @@ static void on_setup_done(struct agent_record *agent, const char *failure)
 		worktree_ready(agent, NULL);
 		return;
 	}
-	journal_add(agent->run->journal, true, "worktree.setup_failed", "agent:s message:s",
+	journal_add(agent->run->journal, RECORD_WORKTREE_SETUP_FAILED, "agent:s message:s",
 		    agent->name, failure);
 	agent_fail(agent, failure);
 }
@@ -91,12 +91,12 @@ static void note_worktree(struct agent_record *agent, struct json_object *answer
 	struct run *run = agent->run;
 
 	if (failure) {
-		journal_add(run->journal, true, "worktree.failed", "agent:s message:s", agent->name,
+		journal_add(run->journal, RECORD_WORKTREE_FAILED, "agent:s message:s", agent->name,
 			    failure->message);
 		return;
 	}
 	agent->worktree_made = true;
-	journal_add(run->journal, true, "worktree.created",
+	journal_add(run->journal, RECORD_WORKTREE_CREATED,
 		    "agent:s path:s branch:s files:i notes:j", agent->name, agent->worktree,
 		    agent->branch, json_i64(answer, "files", 0), json_arr(answer, "notes"));
 }

@@ -174,7 +174,7 @@ void agents_watch(struct run *run)
 		    watch == WATCH_NONE || subagents_waits(agent))
 			continue;
 		agent->last_progress_ms = now;
-		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
+		journal_add(run->journal, RECORD_AGENT_WARNING, "agent:s message:s", agent->name,
 			    tool ? "one tool takes longer than --tool-idle"
 				 : "no model progress for --model-idle");
 		agent_ask_report(agent, tool ? "watchdog: no end of a tool call"

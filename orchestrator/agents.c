@@ -110,7 +110,7 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	pool->list[pool->count++] = agent;
 	compact_model_warn(agent);
 	for (char **note = role->notes; note && *note; note++)
-		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
+		journal_add(run->journal, RECORD_AGENT_WARNING, "agent:s message:s", agent->name,
 			    *note);
 	return agent;
 }
@@ -155,7 +155,7 @@ static void sweep_after(struct agent_record *agent, int wait_status)
 
 void agent_journal_ended(const struct agent_record *agent)
 {
-	journal_add(agent->run->journal, true, "agent.ended",
+	journal_add(agent->run->journal, RECORD_AGENT_ENDED,
 		    "agent:s generation:i status:s reason:s class:s rounds:i tool_calls:i "
 		    "failed_calls:i memory:j",
 		    agent->name, agent->generation, agent->status, agent->reason,
@@ -273,7 +273,7 @@ void agent_launch(struct agent_record *agent)
 		agent_start_failed(agent, &err);
 		return;
 	}
-	journal_add(agent->run->journal, true, "agent.spawned",
+	journal_add(agent->run->journal, RECORD_AGENT_SPAWNED,
 		    "agent:s key:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
 		    agent->name, agent->key, agent->role->name, agent->generation,
 		    (int64_t)agent->child->pid, agent->branch, agent->worktree, agent->base,

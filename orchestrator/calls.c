@@ -48,7 +48,7 @@ static void journal_settled(struct agent_record *agent, const struct agent_call 
 {
 	const struct budget_usage *u = &agent->usage;
 
-	journal_add(agent->run->journal, false, "call.settled",
+	journal_add(agent->run->journal, RECORD_CALL_SETTLED,
 		    "agent:s req:i fresh:i cache_read:i cache_write:i output:i cost:d estimated:b "
 		    "total_cost:d model:s",
 		    agent->name, call->req, u->fresh - before->fresh,
@@ -67,7 +67,7 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 
 	if (call->bytes_down == 0) {
 		if (call->reservation.open)
-			journal_add(run->journal, false, "call.released", "agent:s req:i",
+			journal_add(run->journal, RECORD_CALL_RELEASED, "agent:s req:i",
 				    agent->name, call->req);
 		run_budget_release(&run->budget, &call->reservation);
 		return;
@@ -121,10 +121,12 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	switch (run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
 				   &call->reservation, &affordable)) {
 	case BUDGET_OK:
-		journal_add(run->journal, has_limit(run), "call.reserved",
+		journal_add(run->journal, RECORD_CALL_RESERVED,
 			    "agent:s req:i tokens:i cost:d model:s", agent->name, entry->req,
 			    call->reservation.tokens, run_cost(run, call->reservation.cost),
 			    other_model(agent, call));
+		if (has_limit(run))
+			journal_sync(run->journal);
 		release_when_durable(agent, entry);
 		return true;
 	case BUDGET_WAIT:
@@ -139,7 +141,7 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 		 "output tokens "
 		 "is left)",
 		 (long long)entry->estimate, (long long)affordable);
-	journal_add(run->journal, true, "budget.reached",
+	journal_add(run->journal, RECORD_BUDGET_REACHED,
 		    "agent:s estimate:i max_tokens:i affordable:i", agent->name, entry->estimate,
 		    entry->max_tokens, affordable);
 	call_relay_refuse(run->relay, entry, CALL_BUDGET, affordable, text);
@@ -328,9 +330,11 @@ void calls_note(struct run *run, const struct frame *frame)
 
 	if (!run->journal || json_parse(frame->body, frame->len, &body, NULL) < 0)
 		return;
-	AUTO_FREE char *type = NULL;
-	type = mem_printf("gateway.%s", name);
-	journal_add(run->journal, false, type, "data:j", body);
+	AUTO_FREE char *text = NULL;
+	text = mem_printf("gateway.%s", name);
+	enum record_type type = record_find(text);
+	if (type != RECORD_TYPES)
+		journal_add(run->journal, type, "data:j", body);
 }
 
 static void on_lost_call(struct call_entry *entry, void *arg)

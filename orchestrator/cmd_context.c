@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/command.h"
+#include "orchestrator/record.h"
 #include "orchestrator/runs.h"
 
 #define LINE_MAX_BYTES ((size_t)64 << 20)
@@ -67,8 +68,31 @@ static int on_transcript(struct json_object *record, int64_t offset, void *arg)
 	return 0;
 }
 
-static void on_settled(struct facts *f, struct json_object *record)
+static void on_compact(struct json_object *record, void *arg)
 {
+	struct facts *f = arg;
+
+	json_object_array_add(f->compactions, json_object_get(record));
+}
+
+static void on_budget(struct json_object *record, void *arg)
+{
+	struct facts *f = arg;
+
+	keep(&f->budget, json_obj(record, "data"));
+}
+
+static void on_cache_break(struct json_object *record, void *arg)
+{
+	struct facts *f = arg;
+
+	f->breaks++;
+}
+
+static void on_settled(struct json_object *record, void *arg)
+{
+	struct facts *f = arg;
+
 	f->fresh += json_i64(record, "fresh", 0);
 	f->cache_read += json_i64(record, "cache_read", 0);
 	f->cache_write += json_i64(record, "cache_write", 0);
@@ -77,8 +101,10 @@ static void on_settled(struct facts *f, struct json_object *record)
 	f->cost += json_double(record, "cost", 0);
 }
 
-static void on_round(struct facts *f, struct json_object *data)
+static void on_round(struct json_object *r, void *arg)
 {
+	struct facts *f = arg;
+	struct json_object *data = json_obj(r, "data");
 	struct first_token *kind = json_flag(data, "cache_hit", false) ? &f->hit : &f->miss;
 	int64_t ms = json_i64(data, "ttft_ms", -1);
 
@@ -90,41 +116,40 @@ static void on_round(struct facts *f, struct json_object *data)
 }
 
 /* It is about the newest compaction that has an account: those of rungs have none. */
-static void on_return(struct facts *f, struct json_object *data)
+static void on_return(struct json_object *r, void *arg)
 {
+	struct facts *f = arg;
+
 	for (size_t i = json_len(f->compactions); i-- > 0;) {
 		struct json_object *record = json_at(f->compactions, i);
 
 		if (!json_has(json_obj(record, "data"), "trigger_source") ||
 		    json_has(record, "return"))
 			continue;
-		json_set(record, "return", json_object_get(data));
+		json_set(record, "return", json_object_get(json_obj(r, "data")));
 		return;
 	}
 }
 
-static int on_journal(struct json_object *record, int64_t offset, void *arg)
+static bool is_of_agent(struct json_object *record, void *arg)
 {
 	struct facts *f = arg;
-	const char *type = json_str(record, "type", "");
-	struct json_object *data = json_obj(record, "data");
 
-	if (strcmp(json_str(record, "agent", ""), f->agent) != 0)
-		return 0;
-	if (strcmp(type, "agent.compact") == 0)
-		json_object_array_add(f->compactions, json_object_get(record));
-	else if (strcmp(type, "agent.compact_return") == 0)
-		on_return(f, data);
-	else if (strcmp(type, "agent.round") == 0)
-		on_round(f, data);
-	else if (strcmp(type, "agent.budget") == 0)
-		keep(&f->budget, data);
-	else if (strcmp(type, "agent.cache_break") == 0)
-		f->breaks++;
-	else if (strcmp(type, "call.settled") == 0)
-		on_settled(f, record);
-	return 0;
+	return strcmp(json_str(record, "agent", ""), f->agent) == 0;
 }
+
+static const struct record_fold agent_fold = {
+	.each = is_of_agent,
+	.on =
+		{
+			[RECORD_AGENT_COMPACT] = on_compact,
+			[RECORD_AGENT_COMPACT_RETURN] = on_return,
+			[RECORD_AGENT_ROUND] = on_round,
+			[RECORD_AGENT_BUDGET] = on_budget,
+			[RECORD_AGENT_CACHE_BREAK] = on_cache_break,
+			[RECORD_CALL_SETTLED] = on_settled,
+		},
+};
 
 /* The folder of the newest generation; caller frees. NULL if there is none. */
 static char *newest_generation(const char *folder)
@@ -151,7 +176,7 @@ static int gather(const struct past_run *run, const struct past_agent *agent, st
 	AUTO_FREE char *journal = file_join(run->dir, "run.jsonl");
 
 	*f = (struct facts){.agent = agent->name, .compactions = json_object_new_array()};
-	if (jsonl_read(journal, 0, LINE_MAX_BYTES, on_journal, f, NULL, err) < 0)
+	if (journal_fold(journal, &agent_fold, f, NULL, err) < 0)
 		return -1;
 	if (file_exists(transcript) &&
 	    jsonl_search(transcript, LINE_MAX_BYTES, is_count, on_transcript, f, NULL, err) < 0)

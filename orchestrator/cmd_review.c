@@ -248,7 +248,7 @@ static void on_range(struct json_object *answer, const struct err *failure, void
 		return;
 	}
 	if (!past)
-		journal_add(run->journal, true, "review.sharded",
+		journal_add(run->journal, RECORD_REVIEW_SHARDED,
 			    "title:s files:i shards:i budget:i old:s new:s", review->title,
 			    (int64_t)json_len(json_arr(answer, "files")),
 			    (int64_t)review->shards.count, budget, json_str(answer, "old", NULL),

@@ -79,7 +79,7 @@ static void queue_agent(struct run *run, const char *base)
 	struct err err = ERR_INIT;
 
 	if (!run->replay || !run->replay->base)
-		journal_add(run->journal, true, "run.base", "commit:s", base);
+		journal_add(run->journal, RECORD_RUN_BASE, "commit:s", base);
 	struct agent_spec spec = {
 		.key = "lead",
 		.role = settings_str(run->settings, OPT_ROLE),
@@ -95,7 +95,7 @@ static void queue_agent(struct run *run, const char *base)
 	}
 	const struct run_work *work = run->driver_arg;
 	if (work->told)
-		journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name,
+		journal_add(run->journal, RECORD_AGENT_WARNING, "agent:s message:s", agent->name,
 			    work->told);
 	agents_pump(run);
 }

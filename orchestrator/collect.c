@@ -32,7 +32,7 @@ static void collect_done(struct agent_record *agent)
 {
 	struct run *run = agent->run;
 
-	journal_add(run->journal, true, "agent.done",
+	journal_add(run->journal, RECORD_AGENT_DONE,
 		    "agent:s status:s branch:s commit:s kept:s incomplete:b rounds:i fresh:i "
 		    "cache_read:i "
 		    "cache_write:i output:i cost:d",
@@ -48,7 +48,7 @@ static void collect_keep(struct agent_record *agent, const char *step, const cha
 	if (agent->kept)
 		return; /* the first reason says it */
 	agent->kept = mem_printf("%s: %s", step, why);
-	journal_add(agent->run->journal, true, "worktree.kept", "agent:s path:s reason:s",
+	journal_add(agent->run->journal, RECORD_WORKTREE_KEPT, "agent:s path:s reason:s",
 		    agent->name, agent->worktree, agent->kept);
 }
 
@@ -122,7 +122,7 @@ static void add_imported(struct agent_record *agent, struct json_object *answer)
 	if (agent->past && agent->past->tip && agent->merged_tip &&
 	    strcmp(agent->past->tip, agent->merged_tip) == 0)
 		return;
-	journal_add(agent->run->journal, true, "branch.imported",
+	journal_add(agent->run->journal, RECORD_BRANCH_IMPORTED,
 		    "agent:s branch:s old:s new:s commits:j", agent->name, agent->branch,
 		    json_str(answer, "old", NULL), agent->merged_tip, json_arr(answer, "commits"));
 }
@@ -157,7 +157,7 @@ static void on_rest_saved(struct json_object *answer, const struct err *failure,
 	} else if (json_str(answer, "kept", NULL)) {
 		collect_keep(agent, "checkpoint", json_str(answer, "kept", ""));
 	} else if (json_str(answer, "commit", NULL)) {
-		journal_add(agent->run->journal, true, "worktree.saved", "agent:s commit:s",
+		journal_add(agent->run->journal, RECORD_WORKTREE_SAVED, "agent:s commit:s",
 			    agent->name, json_str(answer, "commit", NULL));
 	}
 	import_branch(agent);
@@ -214,7 +214,7 @@ static void on_taken(struct json_object *answer, const struct err *failure, void
 		return;
 	}
 	if (json_str(answer, "commit", NULL))
-		journal_add(agent->run->journal, true, "worktree.saved", "agent:s commit:s",
+		journal_add(agent->run->journal, RECORD_WORKTREE_SAVED, "agent:s commit:s",
 			    agent->name, json_str(answer, "commit", NULL));
 	add_imported(agent, answer);
 	ask_final_status(agent);

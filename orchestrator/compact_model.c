@@ -56,5 +56,5 @@ void compact_model_warn(struct agent_record *agent)
 		"compactions keep (baton compact AGENT --show)",
 		other, own);
 	run->golden_told = true;
-	journal_add(run->journal, false, "agent.warning", "agent:s message:s", agent->name, text);
+	journal_add(run->journal, RECORD_AGENT_WARNING, "agent:s message:s", agent->name, text);
 }

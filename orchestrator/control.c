@@ -67,8 +67,7 @@ static int do_compact(struct run *run, struct json_object *request, struct err *
 	json_write(&body, wish);
 	if (!agent_ask_compact(agent, body.data, body.len))
 		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
-	journal_add(run->journal, false, "agent.compact_asked", "agent:s wish:j", agent->name,
-		    wish);
+	journal_add(run->journal, RECORD_AGENT_COMPACT_ASKED, "agent:s wish:j", agent->name, wish);
 	return 0;
 }
 
@@ -87,7 +86,7 @@ static int do_reset(struct run *run, struct json_object *request, struct err *er
 			       name);
 	if (!agent_ask_reset(agent, why))
 		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
-	journal_add(run->journal, false, "agent.reset_asked", "agent:s why:s", agent->name, why);
+	journal_add(run->journal, RECORD_AGENT_RESET_ASKED, "agent:s why:s", agent->name, why);
 	return 0;
 }
 
@@ -104,7 +103,7 @@ static int do_say(struct run *run, struct json_object *request, struct err *err)
 		return err_set(err, ERR_INVALID, "the request has no 'text'");
 	if (!agent_say(agent, "user", text))
 		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
-	journal_add(run->journal, true, "agent.said", "agent:s text:s", agent->name, text);
+	journal_add(run->journal, RECORD_AGENT_SAID, "agent:s text:s", agent->name, text);
 	return 0;
 }
 

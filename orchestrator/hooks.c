@@ -148,8 +148,7 @@ static void warn(struct hook_question *q, const struct hook_setting *hook, const
 	run->hooks_told |= bit;
 	AUTO_FREE char *text =
 		mem_printf("hook %s (%s): %s", hook_event_name(hook->event), hook->origin, failure);
-	journal_add(run->journal, false, "agent.warning", "agent:s message:s", q->agent->name,
-		    text);
+	journal_add(run->journal, RECORD_AGENT_WARNING, "agent:s message:s", q->agent->name, text);
 }
 
 static void record(struct hook_question *q, const struct hook_setting *hook,
@@ -161,7 +160,7 @@ static void record(struct hook_question *q, const struct hook_setting *hook,
 							  ? json_object_new_int(WEXITSTATUS(status))
 							  : NULL;
 
-	journal_add(q->agent->run->journal, false, "hook.ran",
+	journal_add(q->agent->run->journal, RECORD_HOOK_RAN,
 		    "agent:s event:s subject:s hook:s duration_ms:i exit:j timed_out:b bytes:i "
 		    "used:i decision:s reason:s failure:s",
 		    q->agent->name, hook_event_name(q->event), q->subject, hook->origin,

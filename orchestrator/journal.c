@@ -119,19 +119,24 @@ static const char *add_field(struct buf *out, const char *fmt, va_list *ap)
 	return *fmt == ' ' ? fmt + 1 : fmt;
 }
 
-void journal_add(struct journal *j, bool durable, const char *type, const char *fmt, ...)
+void journal_add(struct journal *j, enum record_type type, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (j->broken)
 		return;
-	struct buf *out = jsonl_begin(j->writer, type);
+	struct buf *out = jsonl_begin(j->writer, record_info(type)->type);
 	va_start(ap, fmt);
 	while (*fmt)
 		fmt = add_field(out, fmt, &ap);
 	va_end(ap);
 	jsonl_end(j->writer);
-	j->durable |= durable;
+	j->durable |= record_info(type)->sync == SYNC_DURABLE;
+}
+
+void journal_sync(struct journal *j)
+{
+	j->durable = true;
 }
 
 void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg)

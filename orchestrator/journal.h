@@ -2,9 +2,8 @@
  * journal.h - run.jsonl: the one record of a run, written by the parent alone (I10).
  *
  * Records are buffered and committed once per turn of the loop, in one write; one fdatasync follows
- * if one of them is durable (run, spawn, reserve, report, import, result). What may only happen
- * after a record is safe is deferred: journal_defer runs it right after the next commit.
- * docs/journal.md lists the record types and their fields.
+ * if one of them is durable by its row in record_types.h. What may only happen after a record is
+ * safe is deferred: journal_defer runs it right after the next commit. Reading is record.h's.
  */
 #ifndef BATON_ORCHESTRATOR_JOURNAL_H
 #define BATON_ORCHESTRATOR_JOURNAL_H
@@ -15,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "orchestrator/record.h"
 
 struct file_syncs;
 struct journal;
@@ -27,9 +27,12 @@ void journal_close(struct journal *j); /* commits what is left, removes the rese
 const char *journal_low(const struct journal *j);
 
 /* A record of plain fields: fmt is a list of "name:kind" with kinds s (const char *, NULL left
- * out), i (int64_t), d (double, NAN left out: not known), b (int), j (struct json_object *, borrowed, NULL left out), e.g. journal_add(j,
- * true, "agent.ended", "agent:s status:s rounds:i", "a1", "done", (int64_t)3). */
-void journal_add(struct journal *j, bool durable, const char *type, const char *fmt, ...);
+ * out), i (int64_t), d (double, NAN left out: not known), b (int), j (struct json_object *, borrowed, NULL left out), e.g.
+ * journal_add(j, RECORD_AGENT_ENDED, "agent:s status:s rounds:i", "a1", "done", (int64_t)3). Only fields of
+ * its row, which tests/docs checks. */
+void journal_add(struct journal *j, enum record_type type, const char *fmt, ...);
+/* What is pending is synced with its commit, though no row asks for it. */
+void journal_sync(struct journal *j);
 
 /* Folders on the way to the journal: synced by the next durable commit, before what it defers. */
 struct file_syncs *journal_syncs(struct journal *j);

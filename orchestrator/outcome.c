@@ -369,7 +369,7 @@ static void keep_memory(struct run *run)
 
 	if (!project_memory_save(&run->memory, &saved))
 		return;
-	journal_add(run->journal, false, "memory.saved",
+	journal_add(run->journal, RECORD_MEMORY_SAVED,
 		    "added:i known:i refused:i expired:i total:i lines:j", saved.added, saved.known,
 		    saved.refused, saved.expired, saved.total, saved.lines);
 	json_object_put(saved.lines);
@@ -382,7 +382,7 @@ void outcome_write(struct run *run)
 	AUTO_JSON struct json_object *doc = report_json(run);
 	AUTO_FREE char *path = run_path(run, "report.md");
 	journal_add(
-		run->journal, true, "run.finished",
+		run->journal, RECORD_RUN_FINISHED,
 		"run:s status:s exit_status:i reason:s resumable:b report:s duration_ms:i usage:j "
 		"cost:d",
 		run->id, run_status_name(run), (int64_t)run->exit_status, run->stop_reason,

@@ -1,9 +1,9 @@
 /*
  * replay.c - see replay.h.
  *
- * One function a record type, in one table; types that are not in it say nothing about how to go on. The order of
- * records is the order in which things happened, so later ones win. What a record lacks changes nothing: a journal
- * that was cut may miss the record that should have come first.
+ * One function a record type, in one table (replay_fold); types that are not in it say nothing about how to go on.
+ * The order of records is the order in which things happened, so later ones win. What a record lacks changes nothing:
+ * a journal that was cut may miss the record that should have come first.
  */
 #include "orchestrator/replay.h"
 
@@ -17,9 +17,9 @@
 #include "base/jsonl.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/record.h"
 
-#define LINE_MAX_BYTES (4 << 20)
-#define BY_RULE	       "by-rule" /* key of a report that no model gave (docs/journal.md) */
+#define BY_RULE "by-rule" /* key of a report that no model gave (docs/journal.md) */
 
 /* ---- duplicates ---- */
 
@@ -65,7 +65,8 @@ static bool seen_before(struct seen *seen, struct json_object *record)
 struct fold {
 	struct replay *out;
 	struct seen seen;
-	int64_t from_ms; /* wall time at which the parent of the present part began */
+	int64_t from_ms;   /* wall time at which the parent of the present part began */
+	int64_t before_ms; /* replay.last_ms before the record in hand */
 };
 
 static void replace(char **to, const char *text)
@@ -103,10 +104,10 @@ static struct replay_agent *agent_of(struct replay *out, struct json_object *r)
 	return agent_named(out, json_str(r, "agent", ""));
 }
 
-static void part_ends(struct fold *f)
+static void part_ends(struct fold *f, int64_t last_ms)
 {
-	if (f->from_ms > 0 && f->out->last_ms > f->from_ms)
-		f->out->elapsed_ms += f->out->last_ms - f->from_ms;
+	if (f->from_ms > 0 && last_ms > f->from_ms)
+		f->out->elapsed_ms += last_ms - f->from_ms;
 	f->from_ms = 0;
 }
 
@@ -119,23 +120,28 @@ static void part_begins(struct fold *f, struct json_object *r)
 		keep(&f->out->settings, json_obj(r, "settings"));
 }
 
-static void on_started(struct fold *f, struct json_object *r)
+static void on_started(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	f->out->started = true;
 	keep(&f->out->request, r);
 	part_begins(f, r);
 	f->out->started_ms = f->from_ms;
 }
 
-static void on_resumed(struct fold *f, struct json_object *r)
+static void on_resumed(struct json_object *r, void *arg)
 {
-	part_ends(f);
+	struct fold *f = arg;
+
+	part_ends(f, f->before_ms);
 	part_begins(f, r);
 	f->out->resumes++;
 }
 
-static void on_finished(struct fold *f, struct json_object *r)
+static void on_finished(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay *out = f->out;
 
 	out->finished = true;
@@ -145,13 +151,17 @@ static void on_finished(struct fold *f, struct json_object *r)
 	out->exit_status = json_i64(r, "exit_status", 1);
 }
 
-static void on_base(struct fold *f, struct json_object *r)
+static void on_base(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	replace(&f->out->base, json_str(r, "commit", NULL));
 }
 
-static void on_sharded(struct fold *f, struct json_object *r)
+static void on_sharded(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	keep(&f->out->sharded, r);
 }
 
@@ -200,8 +210,9 @@ static void forget_end(struct replay_agent *a)
 	a->ended = a->done = a->incomplete = false;
 }
 
-static void on_spawned(struct fold *f, struct json_object *r)
+static void on_spawned(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 	int64_t generation = json_i64(r, "generation", 1);
 
@@ -236,8 +247,9 @@ static struct replay_effect *add_effect(struct replay_agent *a, enum frame_type 
 	return e;
 }
 
-static void on_report(struct fold *f, struct json_object *r)
+static void on_report(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 	struct json_object *report = json_obj(json_obj(r, "body"), "report");
 
@@ -256,8 +268,9 @@ static char *json_body(struct json_object *body)
 	return mem_strdup(buf_str(&out));
 }
 
-static void on_checkpoint(struct fold *f, struct json_object *r)
+static void on_checkpoint(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 	struct replay_effect *e = add_effect(a, FRAME_CHECKPOINT, r);
 	AUTO_JSON struct json_object *body = json_object_new_object();
@@ -271,8 +284,9 @@ static void on_checkpoint(struct fold *f, struct json_object *r)
 	e->body = json_body(body);
 }
 
-static void on_reset(struct fold *f, struct json_object *r)
+static void on_reset(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 	struct agent_reset *reset = resets_add(&a->resets);
 	AUTO_JSON struct json_object *body = json_object_new_object();
@@ -294,8 +308,9 @@ static void on_reset(struct fold *f, struct json_object *r)
 	add_effect(a, FRAME_RESET, r)->body = json_body(body);
 }
 
-static void on_reset_refused(struct fold *f, struct json_object *r)
+static void on_reset_refused(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_effect *e = add_effect(agent_of(f->out, r), FRAME_RESET, r);
 	AUTO_JSON struct json_object *body = json_object_new_object();
 
@@ -307,8 +322,9 @@ static void on_reset_refused(struct fold *f, struct json_object *r)
 }
 
 /* The one that asked is answered in the same way again; the other one has its name, spawned or not. */
-static void on_asked(struct fold *f, struct json_object *r)
+static void on_asked(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *child = agent_named(f->out, json_str(r, "child", ""));
 	AUTO_JSON struct json_object *body = json_object_new_object();
 
@@ -318,20 +334,25 @@ static void on_asked(struct fold *f, struct json_object *r)
 	add_effect(agent_of(f->out, r), FRAME_SPAWN, r)->body = json_body(body);
 }
 
-static void on_message(struct fold *f, struct json_object *r)
+static void on_message(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	add_effect(agent_of(f->out, r), FRAME_MESSAGE, r)->body = mem_strdup("{}");
 	if (strcmp(json_str(r, "action", ""), "stop") == 0)
 		agent_named(f->out, json_str(r, "to", ""))->unwanted = true;
 }
 
-static void on_child(struct fold *f, struct json_object *r)
+static void on_child(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	agent_named(f->out, json_str(json_obj(r, "data"), "child", ""))->told = true;
 }
 
-static void on_ended(struct fold *f, struct json_object *r)
+static void on_ended(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 
 	a->ended = true;
@@ -346,8 +367,9 @@ static void on_ended(struct fold *f, struct json_object *r)
 	a->failed_calls = json_i64(r, "failed_calls", a->failed_calls);
 }
 
-static void on_done(struct fold *f, struct json_object *r)
+static void on_done(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 
 	a->ended = a->done = true;
@@ -357,25 +379,31 @@ static void on_done(struct fold *f, struct json_object *r)
 	replace(&a->tip, json_str(r, "commit", NULL));
 }
 
-static void on_worktree(struct fold *f, struct json_object *r)
+static void on_worktree(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	agent_of(f->out, r)->worktree_made = true;
 }
 
-static void on_imported(struct fold *f, struct json_object *r)
+static void on_imported(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	replace(&agent_of(f->out, r)->tip, json_str(r, "new", NULL));
 }
 
-static void on_round(struct fold *f, struct json_object *r)
+static void on_round(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 
 	a->rounds = a->rounds_before + json_i64(json_obj(r, "data"), "round", 0);
 }
 
-static void on_tool(struct fold *f, struct json_object *r)
+static void on_tool(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 
 	a->tool_calls++;
@@ -394,8 +422,9 @@ static void close_call(struct replay_agent *a, int64_t req)
 	}
 }
 
-static void on_reserved(struct fold *f, struct json_object *r)
+static void on_reserved(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 
 	close_call(a, json_i64(r, "req", 0));
@@ -405,13 +434,16 @@ static void on_reserved(struct fold *f, struct json_object *r)
 						      .cost = json_double(r, "cost", 0)};
 }
 
-static void on_released(struct fold *f, struct json_object *r)
+static void on_released(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
+
 	close_call(agent_of(f->out, r), json_i64(r, "req", 0));
 }
 
-static void on_settled(struct fold *f, struct json_object *r)
+static void on_settled(struct json_object *r, void *arg)
 {
+	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 	struct budget_usage *books[] = {&a->usage, &f->out->used};
 
@@ -427,53 +459,49 @@ static void on_settled(struct fold *f, struct json_object *r)
 	}
 }
 
-static const struct {
-	const char *type;
-	void (*fold)(struct fold *f, struct json_object *record);
-} types[] = {
-	{"run.started", on_started},
-	{"run.resumed", on_resumed},
-	{"run.finished", on_finished},
-	{"run.base", on_base},
-	{"review.sharded", on_sharded},
-	{"agent.spawned", on_spawned},
-	{"agent.report", on_report},
-	{"agent.checkpoint", on_checkpoint},
-	{"agent.reset", on_reset},
-	{"agent.reset_refused", on_reset_refused},
-	{"agent.ended", on_ended},
-	{"agent.done", on_done},
-	{"agent.asked", on_asked},
-	{"agent.message", on_message},
-	{"agent.child", on_child},
-	{"agent.round", on_round},
-	{"agent.tool", on_tool},
-	{"worktree.created", on_worktree},
-	{"worktree.reopened", on_worktree},
-	{"branch.imported", on_imported},
-	{"call.reserved", on_reserved},
-	{"call.released", on_released},
-	{"call.settled", on_settled},
-};
-
-static int on_record(struct json_object *record, int64_t offset, void *arg)
+/* A resumption ends the part before it, whose last record is the one before. */
+static bool on_each(struct json_object *r, void *arg)
 {
 	struct fold *f = arg;
-	const char *type = json_str(record, "type", "");
-	int64_t t = clock_parse_stamp(json_str(record, "t", ""));
 
-	if (seen_before(&f->seen, record)) {
+	if (seen_before(&f->seen, r)) {
 		f->out->duplicates++;
-		return 0;
+		return false;
 	}
-	/* Before the record's own turn: a resumption ends the part that was before it. */
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (strcmp(types[i].type, type) == 0)
-			types[i].fold(f, record);
-	}
-	f->out->last_ms = MAX(f->out->last_ms, t);
-	return 0;
+	f->before_ms = f->out->last_ms;
+	f->out->last_ms = MAX(f->out->last_ms, clock_parse_stamp(json_str(r, "t", "")));
+	return true;
 }
+
+static const struct record_fold replay_fold = {
+	.each = on_each,
+	.on =
+		{
+			[RECORD_RUN_STARTED] = on_started,
+			[RECORD_RUN_RESUMED] = on_resumed,
+			[RECORD_RUN_FINISHED] = on_finished,
+			[RECORD_RUN_BASE] = on_base,
+			[RECORD_REVIEW_SHARDED] = on_sharded,
+			[RECORD_AGENT_SPAWNED] = on_spawned,
+			[RECORD_AGENT_REPORT] = on_report,
+			[RECORD_AGENT_CHECKPOINT] = on_checkpoint,
+			[RECORD_AGENT_RESET] = on_reset,
+			[RECORD_AGENT_RESET_REFUSED] = on_reset_refused,
+			[RECORD_AGENT_ENDED] = on_ended,
+			[RECORD_AGENT_DONE] = on_done,
+			[RECORD_AGENT_ASKED] = on_asked,
+			[RECORD_AGENT_MESSAGE] = on_message,
+			[RECORD_AGENT_CHILD] = on_child,
+			[RECORD_AGENT_ROUND] = on_round,
+			[RECORD_AGENT_TOOL] = on_tool,
+			[RECORD_WORKTREE_CREATED] = on_worktree,
+			[RECORD_WORKTREE_REOPENED] = on_worktree,
+			[RECORD_BRANCH_IMPORTED] = on_imported,
+			[RECORD_CALL_RESERVED] = on_reserved,
+			[RECORD_CALL_RELEASED] = on_released,
+			[RECORD_CALL_SETTLED] = on_settled,
+		},
+};
 
 /* ---- the file ---- */
 
@@ -487,8 +515,8 @@ int replay_read(const char *dir, struct replay **ret, struct err *err)
 	struct err why = ERR_INIT;
 	AUTO_JSON struct json_object *request = NULL;
 
-	jsonl_read(journal, 0, LINE_MAX_BYTES, on_record, &fold, &stats, &why);
-	part_ends(&fold);
+	journal_fold(journal, &replay_fold, &fold, &stats, &why);
+	part_ends(&fold, out->last_ms);
 	struct stat st;
 	out->size = stat(journal, &st) == 0 ? st.st_size : 0;
 	free(fold.seen.slots);

@@ -119,7 +119,7 @@ void run_stop(struct run *run, enum exit_status status, const char *reason)
 		return;
 	run->stopping = true;
 	if (run->journal)
-		journal_add(run->journal, false, "run.stopping", "reason:s", reason);
+		journal_add(run->journal, RECORD_RUN_STOPPING, "reason:s", reason);
 	else if (!run->failure_told) /* there is no view and will be no report */
 		fprintf(stderr, "baton: %s\n", reason);
 	agents_stop_all(run, reason);
@@ -200,7 +200,7 @@ static void on_time_limit(evutil_socket_t fd, short what, void *arg)
 	struct run *run = arg;
 
 	if (run->journal)
-		journal_add(run->journal, true, "budget.reached", "kind:s", "time");
+		journal_add(run->journal, RECORD_BUDGET_REACHED, "kind:s", "time");
 	run_stop(run, EXIT_BUDGET, "the time limit was reached");
 }
 

@@ -148,7 +148,7 @@ static void journal_started(struct run *run)
 	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
 	AUTO_JSON struct json_object *settings = settings_record(run->settings);
 
-	journal_add(run->journal, true, "run.started",
+	journal_add(run->journal, RECORD_RUN_STARTED,
 		    "run:s version:s command:s task:s model:s window:i repository:s toplevel:s "
 		    "worktrees:s pid:i box:s "
 		    "max_cost:d max_tokens:i time_limit_ms:i settings:j",
@@ -165,7 +165,7 @@ static void journal_resumed(struct run *run)
 	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
 	AUTO_JSON struct json_object *settings = settings_record(run->settings);
 
-	journal_add(run->journal, true, "run.resumed",
+	journal_add(run->journal, RECORD_RUN_RESUMED,
 		    "run:s version:s model:s window:i pid:i box:s max_cost:d max_tokens:i "
 		    "time_limit_ms:i "
 		    "elapsed_ms:i bad_lines:i duplicates:i unsettled:i settings:j",

@@ -19,8 +19,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/project.h"
-
-#define LINE_MAX_BYTES (4 << 20)
+#include "orchestrator/record.h"
 
 static void replace(char **to, const char *text)
 {
@@ -47,72 +46,137 @@ static struct past_agent *agent_of(struct past_run *run, const char *name)
 	return agent;
 }
 
-/* Later records win, absent fields change nothing. "worktree" is taken from the spawn only: other
- * records name folders of the moment, and clean removes by this one. */
-static void fold_agent(struct past_run *run, const char *type, struct json_object *r)
+/* ---- the fold ---- */
+
+/* Whatever says something of an agent makes it known. */
+static bool on_each(struct json_object *r, void *arg)
+{
+	const char *type = json_str(r, "type", ""), *name = json_str(r, "agent", NULL);
+
+	if (name && (text_starts(type, "agent.") || text_starts(type, "worktree.")))
+		agent_of(arg, name);
+	return true;
+}
+
+/* NULL: the record names none. */
+static struct past_agent *named(struct past_run *run, struct json_object *r)
 {
 	const char *name = json_str(r, "agent", NULL);
 
-	if (!name)
+	return name ? agent_of(run, name) : NULL;
+}
+
+/* "worktree" is taken from here only: other records name folders of the moment, and clean removes by this one. */
+static void on_spawned(struct json_object *r, void *arg)
+{
+	struct past_agent *agent = named(arg, r);
+
+	if (!agent)
 		return;
-	struct past_agent *agent = agent_of(run, name);
 	replace(&agent->role, json_str(r, "role", NULL));
 	replace(&agent->branch, json_str(r, "branch", NULL));
 	replace(&agent->base, json_str(r, "base", NULL));
-	replace(&agent->status, json_str(r, "status", NULL));
-	replace(&agent->kept, json_str(r, "kept", NULL));
-	if (strcmp(type, "agent.spawned") == 0) {
-		replace(&agent->worktree, json_str(r, "worktree", NULL));
-		replace(&agent->status, "working");
-		agent->generation = json_i64(r, "generation", 1);
-	}
-	if (strcmp(type, "agent.ended") == 0)
-		replace(&agent->reason, json_str(r, "reason", NULL));
-	if (strcmp(type, "agent.done") == 0) {
-		replace(&agent->commit, json_str(r, "commit", NULL));
-		agent->rounds = json_i64(r, "rounds", 0);
-	}
-	agent->worktree_made |=
-		strcmp(type, "worktree.created") == 0 || strcmp(type, "worktree.reopened") == 0;
+	replace(&agent->worktree, json_str(r, "worktree", NULL));
+	replace(&agent->status, "working");
+	agent->generation = json_i64(r, "generation", 1);
 }
 
-/* Unknown types pass: an older baton shows what it knows of a newer one's run. Money comes from the
- * last settlement as long as no end is there, so that a run that was cut off shows what it spent. */
-static int fold(struct json_object *r, int64_t offset, void *arg)
+static void on_ended(struct json_object *r, void *arg)
+{
+	struct past_agent *agent = named(arg, r);
+
+	if (!agent)
+		return;
+	replace(&agent->status, json_str(r, "status", NULL));
+	replace(&agent->reason, json_str(r, "reason", NULL));
+}
+
+static void on_done(struct json_object *r, void *arg)
+{
+	struct past_agent *agent = named(arg, r);
+
+	if (!agent)
+		return;
+	replace(&agent->status, json_str(r, "status", NULL));
+	replace(&agent->branch, json_str(r, "branch", NULL));
+	replace(&agent->commit, json_str(r, "commit", NULL));
+	replace(&agent->kept, json_str(r, "kept", NULL));
+	agent->rounds = json_i64(r, "rounds", 0);
+}
+
+static void on_worktree(struct json_object *r, void *arg)
+{
+	struct past_agent *agent = named(arg, r);
+
+	if (!agent)
+		return;
+	replace(&agent->branch, json_str(r, "branch", NULL));
+	agent->worktree_made = true;
+}
+
+static void on_started(struct json_object *r, void *arg)
 {
 	struct past_run *run = arg;
-	const char *type = json_str(r, "type", "");
 
-	if (strcmp(type, "run.started") == 0) {
-		run->started_ms = clock_parse_stamp(json_str(r, "t", ""));
-		replace(&run->command, json_str(r, "command", NULL));
-		replace(&run->task, json_str(r, "task", NULL));
-		replace(&run->model, json_str(r, "model", NULL));
-		replace(&run->toplevel, json_str(r, "toplevel", NULL));
-		run->pid = (pid_t)json_i64(r, "pid", 0);
-		run->recorded |= json_obj(r, "settings") != NULL;
-	} else if (strcmp(type, "run.resumed") == 0) {
-		run->pid = (pid_t)json_i64(r, "pid", 0);
-		run->recorded |= json_obj(r, "settings") != NULL;
-		run->ended_ms = 0;
-		run->resumable = false;
-		mem_free_ptr(&run->status);
-		mem_free_ptr(&run->reason);
-	} else if (strcmp(type, "run.finished") == 0) {
-		run->resumable = json_flag(r, "resumable", false);
-		run->ended_ms = clock_parse_stamp(json_str(r, "t", ""));
-		replace(&run->status, json_str(r, "status", NULL));
-		replace(&run->reason, json_str(r, "reason", NULL));
-		run->cost_known = json_has(r, "cost");
-		run->cost = json_double(r, "cost", 0);
-	} else if (strcmp(type, "call.settled") == 0) {
-		run->cost_known |= json_has(r, "total_cost");
-		run->cost = json_double(r, "total_cost", run->cost);
-	} else if (text_starts(type, "agent.") || text_starts(type, "worktree.")) {
-		fold_agent(run, type, r);
-	}
-	return 0;
+	run->started_ms = clock_parse_stamp(json_str(r, "t", ""));
+	replace(&run->command, json_str(r, "command", NULL));
+	replace(&run->task, json_str(r, "task", NULL));
+	replace(&run->model, json_str(r, "model", NULL));
+	replace(&run->toplevel, json_str(r, "toplevel", NULL));
+	run->pid = (pid_t)json_i64(r, "pid", 0);
+	run->recorded |= json_obj(r, "settings") != NULL;
 }
+
+static void on_resumed(struct json_object *r, void *arg)
+{
+	struct past_run *run = arg;
+
+	run->pid = (pid_t)json_i64(r, "pid", 0);
+	run->recorded |= json_obj(r, "settings") != NULL;
+	run->ended_ms = 0;
+	run->resumable = false;
+	mem_free_ptr(&run->status);
+	mem_free_ptr(&run->reason);
+}
+
+static void on_finished(struct json_object *r, void *arg)
+{
+	struct past_run *run = arg;
+
+	run->resumable = json_flag(r, "resumable", false);
+	run->ended_ms = clock_parse_stamp(json_str(r, "t", ""));
+	replace(&run->status, json_str(r, "status", NULL));
+	replace(&run->reason, json_str(r, "reason", NULL));
+	run->cost_known = json_has(r, "cost");
+	run->cost = json_double(r, "cost", 0);
+}
+
+/* Money comes from the last settlement as long as no end is there, so that a run that was cut off shows what it spent. */
+static void on_settled(struct json_object *r, void *arg)
+{
+	struct past_run *run = arg;
+
+	run->cost_known |= json_has(r, "total_cost");
+	run->cost = json_double(r, "total_cost", run->cost);
+}
+
+/* A field that a record lacks changes nothing, a later one wins; only what is of the agent that the record names is
+ * taken: `base` of agent.asked is that of another one. */
+static const struct record_fold run_fold = {
+	.each = on_each,
+	.on =
+		{
+			[RECORD_RUN_STARTED] = on_started,
+			[RECORD_RUN_RESUMED] = on_resumed,
+			[RECORD_RUN_FINISHED] = on_finished,
+			[RECORD_CALL_SETTLED] = on_settled,
+			[RECORD_AGENT_SPAWNED] = on_spawned,
+			[RECORD_AGENT_ENDED] = on_ended,
+			[RECORD_AGENT_DONE] = on_done,
+			[RECORD_WORKTREE_CREATED] = on_worktree,
+			[RECORD_WORKTREE_REOPENED] = on_worktree,
+		},
+};
 
 /* ---- worktrees that the user took over ---- */
 
@@ -203,7 +267,7 @@ static void run_read(struct past_run *run, const char *runs_dir, const char *id)
 		run->started_ms = clock_parse_stamp(json_str(request, "started", ""));
 		run->recorded = json_obj(request, "settings") != NULL;
 	}
-	jsonl_read(journal, 0, LINE_MAX_BYTES, fold, run, &stats, NULL);
+	journal_fold(journal, &run_fold, run, &stats, NULL);
 	run->bad_lines = stats.bad_lines;
 	run->alive = is_alive(run->dir);
 	for (size_t i = 0; !run->alive && i < run->n_agents; i++)

@@ -145,7 +145,7 @@ static void on_gateway_exit(struct child *child, int status, const char *failure
 	child_describe_exit(status, text, sizeof(text));
 	log_warn("gateway %s", failure ? failure : text);
 	if (run->journal)
-		journal_add(run->journal, false, "gateway.died", "reason:s",
+		journal_add(run->journal, RECORD_GATEWAY_DIED, "reason:s",
 			    failure ? failure : text);
 	calls_gateway_died(run);
 	if (too_many_deaths(run)) {

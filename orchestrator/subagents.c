@@ -289,7 +289,7 @@ static void spawn_now(struct spawn *spawn, const char *base)
 		refuse(spawn->effect, err.message);
 		return;
 	}
-	journal_add(agent->run->journal, true, "agent.asked",
+	journal_add(agent->run->journal, RECORD_AGENT_ASKED,
 		    "agent:s generation:i call:s child:s key:s base:s wish:j", agent->name,
 		    agent->generation, call, child->name, key, base, spawn->wish);
 	json_set_str(body, "agent", child->name);
@@ -404,8 +404,8 @@ void subagents_restore(struct agent_record *agent)
 			continue;
 		struct agent_record *child = queue_child(agent, past->asked, &err);
 		if (!child)
-			journal_add(agent->run->journal, false, "agent.warning",
-				    "agent:s message:s", agent->name, err.message);
+			journal_add(agent->run->journal, RECORD_AGENT_WARNING, "agent:s message:s",
+				    agent->name, err.message);
 		else
 			child->family.told = past->told;
 	}
@@ -461,7 +461,7 @@ static void act_on_child(struct agent_record *agent, const char *action, const c
 		refuse(effect, why);
 		return;
 	}
-	journal_add(agent->run->journal, true, "agent.message",
+	journal_add(agent->run->journal, RECORD_AGENT_MESSAGE,
 		    "agent:s generation:i call:s action:s to:s text:s", agent->name,
 		    agent->generation, effect_call(effect), action, to, text);
 	effect_answer(effect, true, "{}");

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/record.h"
 #include "orchestrator/view/display.h"
 
 void display_init(struct display *v)
@@ -55,84 +56,145 @@ static struct display_agent *agent_of(struct display *v, const char *name)
 	return a;
 }
 
-static void say(struct buf *line, const struct display_agent *a, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* One record being folded. */
+struct folding {
+	struct display *display;
+	struct display_agent *agent; /* that it is about; NULL: about the run */
+	struct buf *line;	     /* raw: control characters go at the end, in display_fold */
+};
 
-/* The raw text of a plain line; control characters go at the end, in display_fold. */
-static void say(struct buf *line, const struct display_agent *a, const char *fmt, ...)
+static void say(struct folding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct folding *f, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (a)
-		buf_addf(line, "%s: ", a->name);
+	if (f->agent)
+		buf_addf(f->line, "%s: ", f->agent->name);
 	va_start(ap, fmt);
-	buf_addv(line, fmt, ap);
+	buf_addv(f->line, fmt, ap);
 	va_end(ap);
 }
 
 /* ---- agents ---- */
 
-static void on_spawned(struct display_agent *a, struct json_object *r, struct buf *line)
+static void on_spawned(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
 	int64_t generation = json_i64(r, "generation", 1);
 
 	copy_text(a->role, sizeof(a->role), json_str(r, "role", ""));
 	a->over = false;
 	if (generation > 1)
-		say(line, a, "%s, generation %lld, started", a->role, (long long)generation);
+		say(f, "%s, generation %lld, started", a->role, (long long)generation);
 	else
-		say(line, a, "%s started", a->role);
+		say(f, "%s started", a->role);
 }
 
 /* Rounds and context change too often for a line of their own. */
-static void on_round(struct display_agent *a, struct json_object *data)
+static void on_round(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
+	struct json_object *data = json_obj(r, "data");
+
 	a->round = json_i64(data, "round", a->round);
 	a->used = json_i64(data, "used", a->used);
 	a->window = json_i64(data, "window", a->window);
 }
 
 /* W5, at the start; a review's many agents have the same window and no line each. */
-static void on_budget(const struct display *v, struct display_agent *a, struct json_object *data,
-		      struct buf *line)
+static void on_budget(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
+	struct json_object *data = json_obj(r, "data");
+
 	a->window = json_i64(data, "window", a->window);
-	if (v->n_agents == 1 && json_has(data, "working_space"))
-		say(line, a, "working space %lld of a window of %lld tokens",
+	if (f->display->n_agents == 1 && json_has(data, "working_space"))
+		say(f, "working space %lld of a window of %lld tokens",
 		    (long long)json_i64(data, "working_space", 0), (long long)a->window);
 }
 
-static void on_tool(struct display_agent *a, struct json_object *data, struct buf *line)
+static void on_tool(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
+	struct json_object *data = json_obj(r, "data");
 	const char *text = json_str(data, "summary", json_str(data, "tool", ""));
 
 	copy_text(a->action, sizeof(a->action), text);
-	say(line, a, "%s%s", text, json_flag(data, "ok", true) ? "" : " (failed)");
+	say(f, "%s%s", text, json_flag(data, "ok", true) ? "" : " (failed)");
 }
 
-static void on_message(struct display_agent *a, const char *prefix, const char *text,
-		       struct buf *line)
+static void tell(struct folding *f, const char *prefix, const char *text)
 {
-	copy_text(a->action, sizeof(a->action), text);
-	say(line, a, "%s%s", prefix, text);
+	copy_text(f->agent->action, sizeof(f->agent->action), text);
+	say(f, "%s%s", prefix, text);
 }
 
-static void on_ended(struct display *v, struct display_agent *a, struct json_object *r,
-		     struct buf *line)
+static void on_state(struct json_object *r, void *arg)
 {
+	struct display_agent *a = ((struct folding *)arg)->agent;
+
+	if (!a->over)
+		copy_text(a->state, sizeof(a->state), json_str(json_obj(r, "data"), "state", ""));
+}
+
+static void on_text(struct json_object *r, void *arg)
+{
+	tell(arg, "", json_str(json_obj(r, "data"), "text", ""));
+}
+
+static void on_warning(struct json_object *r, void *arg)
+{
+	tell(arg,
+	     "warning: ", json_str(json_obj(r, "data"), "message", json_str(r, "message", "")));
+}
+
+static void on_retry(struct json_object *r, void *arg)
+{
+	tell(arg, "asking again: ", json_str(json_obj(r, "data"), "reason", ""));
+}
+
+static void on_reset_refused(struct json_object *r, void *arg)
+{
+	tell(arg,
+	     "a reset was refused: ", json_object_get_string(json_at(json_arr(r, "reasons"), 0)));
+}
+
+static void on_kept(struct json_object *r, void *arg)
+{
+	tell(arg, "worktree kept: ", json_str(r, "reason", ""));
+}
+
+static void on_no_worktree(struct json_object *r, void *arg)
+{
+	tell(arg, "", json_str(r, "message", ""));
+}
+
+static void on_ended(struct json_object *r, void *arg)
+{
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
 	const char *reason = json_str(r, "reason", "");
 
 	copy_text(a->state, sizeof(a->state), json_str(r, "status", "ended"));
 	a->over = true;
-	a->ended_ms = v->now_ms;
+	a->ended_ms = f->display->now_ms;
 	int64_t rounds = json_i64(r, "rounds", a->round);
-	say(line, a, "%s after %lld round%s%s%s", a->state, (long long)rounds,
-	    rounds == 1 ? "" : "s", *reason ? ": " : "", reason);
+	say(f, "%s after %lld round%s%s%s", a->state, (long long)rounds, rounds == 1 ? "" : "s",
+	    *reason ? ": " : "", reason);
 }
 
 /* Tokens are shown as they are billed, cached ones too; the run's total is the parent's sum. */
-static void on_settled(struct display *v, struct display_agent *a, struct json_object *r)
+static void on_settled(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display *v = f->display;
+	struct display_agent *a = f->agent;
+
 	a->input += json_i64(r, "fresh", 0) + json_i64(r, "cache_read", 0) +
 		    json_i64(r, "cache_write", 0);
 	a->output += json_i64(r, "output", 0);
@@ -160,105 +222,124 @@ static const char *room_made_by(const char *trigger)
 	return "context compacted";
 }
 
-static void on_compact(struct display_agent *a, struct json_object *data, struct buf *line)
+static void on_compact(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
+	struct json_object *data = json_obj(r, "data");
+
 	a->used = json_i64(data, "after", a->used);
-	say(line, a, "%s%s: %lld to %lld tokens", room_made_by(json_str(data, "trigger", "")),
+	say(f, "%s%s: %lld to %lld tokens", room_made_by(json_str(data, "trigger", "")),
 	    json_flag(data, "by_rule", false) ? " by rule, without a summary" : "",
 	    (long long)json_i64(data, "before", 0), (long long)a->used);
 }
 
 /* Its window is empty again; what comes is the next generation's. */
-static void on_reset(struct display_agent *a, struct json_object *r, struct buf *line)
+static void on_reset(struct json_object *r, void *arg)
 {
+	struct folding *f = arg;
+	struct display_agent *a = f->agent;
 	int64_t generation = json_i64(r, "generation", 1);
 
 	a->used = 0;
 	copy_text(a->action, sizeof(a->action), "goes on from a handoff");
-	say(line, a, "generation %lld ends with a handoff (%s), %lld goes on: %s",
-	    (long long)generation, json_str(r, "reason", "?"), (long long)generation + 1,
-	    json_str(r, "why", ""));
+	say(f, "generation %lld ends with a handoff (%s), %lld goes on: %s", (long long)generation,
+	    json_str(r, "reason", "?"), (long long)generation + 1, json_str(r, "why", ""));
 }
 
-/* Records that are not named here change nothing: later versions will write more of them. */
-static void fold_agent(struct display *v, const char *type, struct json_object *r, struct buf *line)
+static const struct record_fold agent_fold = {
+	.on =
+		{
+			[RECORD_AGENT_SPAWNED] = on_spawned,
+			[RECORD_AGENT_ROUND] = on_round,
+			[RECORD_AGENT_BUDGET] = on_budget,
+			[RECORD_AGENT_TOOL] = on_tool,
+			[RECORD_AGENT_STATE] = on_state,
+			[RECORD_AGENT_TEXT] = on_text,
+			[RECORD_AGENT_WARNING] = on_warning,
+			[RECORD_AGENT_RETRY] = on_retry,
+			[RECORD_AGENT_COMPACT] = on_compact,
+			[RECORD_AGENT_RESET] = on_reset,
+			[RECORD_AGENT_RESET_REFUSED] = on_reset_refused,
+			[RECORD_AGENT_ENDED] = on_ended,
+			[RECORD_CALL_SETTLED] = on_settled,
+			[RECORD_WORKTREE_KEPT] = on_kept,
+			[RECORD_WORKTREE_SETUP_FAILED] = on_no_worktree,
+			[RECORD_WORKTREE_FAILED] = on_no_worktree,
+		},
+};
+
+/* ---- the run ---- */
+
+static void on_started(struct json_object *r, void *arg)
 {
-	struct display_agent *a = agent_of(v, json_str(r, "agent", "?"));
-	struct json_object *data = json_obj(r, "data");
+	struct folding *f = arg;
+	struct display *v = f->display;
 
-	if (strcmp(type, "agent.spawned") == 0)
-		on_spawned(a, r, line);
-	else if (strcmp(type, "agent.round") == 0)
-		on_round(a, data);
-	else if (strcmp(type, "agent.budget") == 0)
-		on_budget(v, a, data, line);
-	else if (strcmp(type, "agent.tool") == 0)
-		on_tool(a, data, line);
-	else if (strcmp(type, "agent.state") == 0 && !a->over)
-		copy_text(a->state, sizeof(a->state), json_str(data, "state", ""));
-	else if (strcmp(type, "agent.text") == 0)
-		on_message(a, "", json_str(data, "text", ""), line);
-	else if (strcmp(type, "agent.warning") == 0)
-		on_message(a, "warning: ", json_str(data, "message", json_str(r, "message", "")),
-			   line);
-	else if (strcmp(type, "agent.retry") == 0)
-		on_message(a, "asking again: ", json_str(data, "reason", ""), line);
-	else if (strcmp(type, "agent.compact") == 0)
-		on_compact(a, data, line);
-	else if (strcmp(type, "agent.reset") == 0)
-		on_reset(a, r, line);
-	else if (strcmp(type, "agent.reset_refused") == 0)
-		on_message(a, "a reset was refused: ",
-			   json_object_get_string(json_at(json_arr(r, "reasons"), 0)), line);
-	else if (strcmp(type, "agent.ended") == 0)
-		on_ended(v, a, r, line);
-	else if (strcmp(type, "call.settled") == 0)
-		on_settled(v, a, r);
-	else if (strcmp(type, "worktree.kept") == 0)
-		on_message(a, "worktree kept: ", json_str(r, "reason", ""), line);
-	else if (strcmp(type, "worktree.setup_failed") == 0 || strcmp(type, "worktree.failed") == 0)
-		on_message(a, "", json_str(r, "message", ""), line);
+	copy_text(v->run, sizeof(v->run), json_str(r, "run", ""));
+	copy_text(v->command, sizeof(v->command), json_str(r, "command", ""));
+	copy_text(v->model, sizeof(v->model), json_str(r, "model", ""));
+	v->started_ms = v->now_ms;
+	say(f, "baton %s %s on %s, window %lld, box: %s", v->command, v->run, v->model,
+	    (long long)json_i64(r, "window", 0), json_str(r, "box", "?"));
 }
 
-static void fold_run(struct display *v, const char *type, struct json_object *r, struct buf *line)
+static void on_resumed(struct json_object *r, void *arg)
 {
-	if (strcmp(type, "run.started") == 0) {
-		copy_text(v->run, sizeof(v->run), json_str(r, "run", ""));
-		copy_text(v->command, sizeof(v->command), json_str(r, "command", ""));
-		copy_text(v->model, sizeof(v->model), json_str(r, "model", ""));
-		v->started_ms = v->now_ms;
-		say(line, NULL, "baton %s %s on %s, window %lld, box: %s", v->command, v->run,
-		    v->model, (long long)json_i64(r, "window", 0), json_str(r, "box", "?"));
-	} else if (strcmp(type, "run.resumed") == 0) {
-		v->finished = false;
-		v->status[0] = '\0';
-		say(line, NULL, "baton goes on with %s %s, on %s", v->command, v->run,
-		    json_str(r, "model", v->model));
-	} else if (strcmp(type, "run.stopping") == 0) {
-		say(line, NULL, "stopping: %s", json_str(r, "reason", ""));
-	} else if (strcmp(type, "run.finished") == 0) {
-		copy_text(v->status, sizeof(v->status), json_str(r, "status", ""));
-		v->finished = true;
-	} else if (strcmp(type, "gateway.died") == 0) {
-		say(line, NULL, "the gateway %s; it is started again",
-		    json_str(r, "reason", "died"));
-	} else if (strcmp(type, "budget.reached") == 0) {
-		say(line, NULL, "a budget is reached");
-	}
+	struct folding *f = arg;
+	struct display *v = f->display;
+
+	v->finished = false;
+	v->status[0] = '\0';
+	say(f, "baton goes on with %s %s, on %s", v->command, v->run,
+	    json_str(r, "model", v->model));
 }
+
+static void on_stopping(struct json_object *r, void *arg)
+{
+	say(arg, "stopping: %s", json_str(r, "reason", ""));
+}
+
+static void on_finished(struct json_object *r, void *arg)
+{
+	struct display *v = ((struct folding *)arg)->display;
+
+	copy_text(v->status, sizeof(v->status), json_str(r, "status", ""));
+	v->finished = true;
+}
+
+static void on_gateway_died(struct json_object *r, void *arg)
+{
+	say(arg, "the gateway %s; it is started again", json_str(r, "reason", "died"));
+}
+
+static void on_budget_reached(struct json_object *r, void *arg)
+{
+	say(arg, "a budget is reached");
+}
+
+static const struct record_fold run_fold = {
+	.on =
+		{
+			[RECORD_RUN_STARTED] = on_started,
+			[RECORD_RUN_RESUMED] = on_resumed,
+			[RECORD_RUN_STOPPING] = on_stopping,
+			[RECORD_RUN_FINISHED] = on_finished,
+			[RECORD_GATEWAY_DIED] = on_gateway_died,
+			[RECORD_BUDGET_REACHED] = on_budget_reached,
+		},
+};
 
 void display_fold(struct display *v, struct json_object *record, struct buf *line)
 {
-	const char *type = json_str(record, "type", "");
+	const char *name = json_str(record, "agent", NULL);
 	AUTO_BUF struct buf raw = BUF_INIT;
 	int64_t t = clock_parse_stamp(json_str(record, "t", ""));
 
 	if (t > 0)
 		v->now_ms = t;
-	if (json_str(record, "agent", NULL))
-		fold_agent(v, type, record, &raw);
-	else
-		fold_run(v, type, record, &raw);
+	struct folding f = {.display = v, .agent = name ? agent_of(v, name) : NULL, .line = &raw};
+	record_fold(f.agent ? &agent_fold : &run_fold, record, &f);
 	if (raw.len == 0)
 		return;
 	text_printable(line, raw.data, raw.len, true);

@@ -12,12 +12,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-
-#define LINE_MAX_BYTES (8 << 20)
+#include "orchestrator/record.h"
 
 int tail_open(struct tail *tail, const char *path, struct err *err)
 {
-	buf_init(&tail->partial, LINE_MAX_BYTES);
+	buf_init(&tail->partial, RECORD_LINE_MAX);
 	tail->fd = open(path, O_RDONLY | O_CLOEXEC);
 	return tail->fd < 0 ? err_sys(err, "cannot open '%s'", path) : 0;
 }

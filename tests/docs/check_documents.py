@@ -182,21 +182,62 @@ def check_readme(root, build):
 # ---- the journal ----
 
 def journal_records(root):
-    """{type: (durable, fields)} of every record that the parent writes."""
+    """{type: (durability, {field: kind})} of every record, by the catalogue."""
+    text = read(root, "orchestrator/record_types.h").replace("\\\n", "\n")
+    rows = re.findall(r'^\tRECORD\((\w+), "([\w.]+)", (\w+),\s*((?:"[^"]*"\s*)+)\)', text, re.M)
+    expect(len(rows) == text.count("\n\tRECORD("), "a row of record_types.h was not understood")
     records = {}
-    sources = {p: read(p) for p in sorted(glob.glob(f"{root}/orchestrator/**/*.c", recursive=True))}
-    call = re.compile(r'journal_add\(\s*[^,]+,\s*([^"]+?),\s*("[^"]*"|type),\s*((?:"[^"]*"\s*)+)', re.S)
-    found = 0
-    for path, text in sources.items():
-        for durable, name, fmt in call.findall(text):
-            found += 1
-            durable = {"true": "durable", "false": "event"}.get(durable.strip(), "durable with a budget")
-            fields = re.findall(r"(\w+):[sidbj]", "".join(re.findall(r'"([^"]*)"', fmt)))
-            for kind in [name.strip('"')] if name != "type" else dynamic_types(root, path, sources):
-                records.setdefault(kind, (durable, set()))[1].update(fields)
-    written = sum(text.count("journal_add(") for path, text in sources.items() if not path.endswith("/journal.c"))
-    expect(found == written, f"{written} calls of journal_add, {found} understood")
+    for name, kind, durability, fields in rows:
+        expect(name == kind.upper().replace(".", "_"), f"record_types.h: RECORD_{name} is '{kind}'")
+        records[kind] = (durability.lower().replace("with_budget", "with a budget").replace("_", " "), fields_of(fields))
     return records
+
+
+def fields_of(fmt):
+    return dict(re.findall(r"(\w+):([sidbj])", "".join(re.findall(r'"([^"]*)"', fmt))))
+
+
+def check_journal_calls(root, build):
+    """Each journal_add writes fields of its row only, and each row and field is written by somebody."""
+    records = {kind.upper().replace(".", "_"): fields for kind, (_, fields) in journal_records(root).items()}
+    sources = {p: read(p) for p in sorted(glob.glob(f"{root}/orchestrator/**/*.c", recursive=True))}
+    call = re.compile(r'journal_add\(\s*[^,]+,\s*(?:RECORD_(\w+)|type|event_records\[event\]),\s*((?:"[^"]*"\s*)+)', re.S)
+    gateway = "".join(text for p, text in sources.items() if "/gateway/" in p)
+    told = {"type": [f"GATEWAY_{name.upper()}" for name in re.findall(r'\bnote\([^,]+, "(\w+)"', gateway)],
+            "event": [f"AGENT_{name.upper()}" for name in catalogue(root, "handoff/event_types.h", "EVENT")]}
+    written = {}
+    for path, text in sources.items():
+        if path.endswith("/journal.c"):
+            continue
+        calls = list(call.finditer(text))
+        expect(len(calls) == text.count("journal_add("), f"{path}: a call of journal_add was not understood")
+        for m in calls:
+            for name in [m.group(1)] if m.group(1) else told["event" if "event_records" in m.group(0) else "type"]:
+                fields = fields_of(m.group(2))
+                written.setdefault(name, {}).update(fields)
+                for field, kind in fields.items():
+                    expect(records.get(name, {}).get(field) == kind, f"{path}: {field}:{kind} is no field of RECORD_{name}")
+    for name, fields in records.items():
+        unused = sorted(set(fields) - set(written.get(name, {})))
+        expect(not unused, f"record_types.h: nobody writes {', '.join(unused)} of RECORD_{name}")
+
+
+def check_journal(root, build):
+    text = read(root, "docs/journal.md")
+    parts = re.split(r"^### `([a-z._]+)`, (.*)\n", text, flags=re.M)[1:]
+    documented = {parts[i]: (parts[i + 1], parts[i + 2]) for i in range(0, len(parts), 3)}
+    records = journal_records(root)
+    for name, (durability, fields) in sorted(records.items()):
+        if name not in documented:
+            problems.append(f"docs/journal.md lacks {name}")
+            continue
+        says, body = documented[name]
+        expect(says == durability, f"docs/journal.md calls {name} '{says}', the source '{durability}'")
+        for field in sorted(fields):
+            expect(f"`{field}`" in body, f"docs/journal.md lacks the field {field} of {name}")
+    for name in sorted(set(documented) - set(records)):
+        problems.append(f"docs/journal.md tells of {name}, which is no record")
+    check_journal_calls(root, build)
 
 
 def catalogue(root, path, row):
@@ -215,34 +256,6 @@ def check_events(root, build):
     states = set(re.findall(r'"(\w+)"', re.search(r'^    state    \{"state": ([^,]*),', text, re.M).group(1)))
     known = set(catalogue(root, "handoff/event_types.h", "ACTIVITY"))
     expect(states == known, f"docs/documents.md and the states differ: {sorted(states ^ known)}")
-
-
-def dynamic_types(root, path, sources):
-    if path.endswith("agent_frames.c"):
-        return [f"agent.{name}" for name in catalogue(root, "handoff/event_types.h", "EVENT")]
-    if path.endswith("calls.c"):
-        gateway = "".join(text for p, text in sources.items() if "/gateway/" in p)
-        return [f"gateway.{name}" for name in re.findall(r'\bnote\([^,]+, "(\w+)"', gateway)]
-    problems.append(f"{path}: a record type that is made up at run time; tell tests/docs how")
-    return []
-
-
-def check_journal(root, build):
-    text = read(root, "docs/journal.md")
-    parts = re.split(r"^### `([a-z._]+)`, (.*)\n", text, flags=re.M)[1:]
-    documented = {parts[i]: (parts[i + 1], parts[i + 2]) for i in range(0, len(parts), 3)}
-    records = journal_records(root)
-    expect(len(records) > 20, f"only {len(records)} record types were found in the source")
-    for name, (durable, fields) in sorted(records.items()):
-        if name not in documented:
-            problems.append(f"docs/journal.md lacks {name}")
-            continue
-        says, body = documented[name]
-        expect(says == durable, f"docs/journal.md calls {name} '{says}', the source '{durable}'")
-        for field in sorted(fields):
-            expect(f"`{field}`" in body, f"docs/journal.md lacks the field {field} of {name}")
-    for name in sorted(set(documented) - set(records)):
-        problems.append(f"docs/journal.md tells of {name}, which nobody writes")
 
 
 def main():

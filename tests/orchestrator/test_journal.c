@@ -67,14 +67,14 @@ static void test_kinds_of_fields(void **state)
 	AUTO_JSON struct json_object *tree = json_object_new_object();
 
 	json_set_i64(tree, "k", 1);
-	journal_add(j, true, "x.y", "text:s none:s n:i cost:d yes:b no:b tree:j null:j",
+	journal_add(j, RECORD_RUN_BASE, "text:s none:s n:i cost:d yes:b no:b tree:j null:j",
 		    "a\"\n\x01\xff", NULL, INT64_MIN, 0.25, 1, 0, tree, NULL);
-	journal_add(j, false, "bare", "");
+	journal_add(j, RECORD_RUN_STOPPING, "");
 	journal_close(j);
 	AUTO_JSON struct json_object *list = records(path);
 	struct json_object *r = json_at(list, 0);
 	assert_int_equal(json_len(list), 2);
-	assert_string_equal(json_str(r, "type", ""), "x.y");
+	assert_string_equal(json_str(r, "type", ""), "run.base");
 	assert_string_equal(json_str(r, "text", ""), "a\"\n\x01\xef\xbf\xbd");
 	assert_false(json_has(r, "none"));
 	assert_true(json_i64(r, "n", 0) == INT64_MIN);
@@ -91,8 +91,8 @@ static void test_nothing_is_written_before_the_commit(void **state)
 	struct journal *j = open_journal(state, &path);
 
 	assert_false(journal_pending(j));
-	journal_add(j, false, "one", "");
-	journal_add(j, false, "two", "");
+	journal_add(j, RECORD_RUN_STOPPING, "");
+	journal_add(j, RECORD_RUN_STOPPING, "");
 	assert_true(journal_pending(j));
 	AUTO_FREE char *before = content(path);
 	assert_string_equal(before, "");
@@ -111,16 +111,16 @@ static void test_group_commit(void **state)
 
 	syncs = 0;
 	for (int i = 0; i < 10; i++)
-		journal_add(j, false, "event", "");
+		journal_add(j, RECORD_RUN_STOPPING, "");
 	assert_int_equal(journal_commit(j, NULL), 0);
 	assert_int_equal(syncs, 0);
-	journal_add(j, true, "report", "");
+	journal_add(j, RECORD_RUN_BASE, "");
 	for (int i = 0; i < 10; i++)
-		journal_add(j, false, "event", "");
-	journal_add(j, true, "result", "");
+		journal_add(j, RECORD_RUN_STOPPING, "");
+	journal_add(j, RECORD_RUN_BASE, "");
 	assert_int_equal(journal_commit(j, NULL), 0);
 	assert_int_equal(syncs, 1);
-	journal_add(j, false, "event", "");
+	journal_add(j, RECORD_RUN_STOPPING, "");
 	assert_int_equal(journal_commit(j, NULL), 0);
 	assert_int_equal(journal_commit(j, NULL), 0);
 	assert_int_equal(syncs, 1);
@@ -148,7 +148,7 @@ static void on_safe(void *arg)
 	w->records_seen = json_len(list);
 	if (w->again) {
 		w->again = false;
-		journal_add(w->journal, true, "answer", "");
+		journal_add(w->journal, RECORD_RUN_BASE, "");
 		journal_defer(w->journal, on_safe, w);
 	}
 }
@@ -161,7 +161,7 @@ static void test_deferred_after_durable(void **state)
 	struct waiter first = {j, path}, second = {j, path};
 
 	syncs = next_order = 0;
-	journal_add(j, true, "report", "");
+	journal_add(j, RECORD_RUN_BASE, "");
 	journal_defer(j, on_safe, &first);
 	journal_defer(j, on_safe, &second);
 	assert_true(journal_pending(j));
@@ -201,7 +201,7 @@ static void test_close_commits(void **state)
 	struct journal *j = open_journal(state, &path);
 	struct waiter w = {j, path};
 
-	journal_add(j, true, "run.finished", "");
+	journal_add(j, RECORD_RUN_BASE, "");
 	journal_defer(j, on_safe, &w);
 	journal_close(j);
 	assert_true(w.order > 0);
@@ -225,11 +225,11 @@ static void test_full_disk_breaks_the_journal(void **state)
 	sigaction(SIGXFSZ, &ignore, &old);
 	getrlimit(RLIMIT_FSIZE, &before);
 	small.rlim_max = before.rlim_max;
-	journal_add(j, true, "fits", "");
+	journal_add(j, RECORD_RUN_BASE, "");
 	assert_int_equal(journal_commit(j, NULL), 0);
 	AUTO_FREE char *whole = content(path);
 	for (int i = 0; i < 20; i++)
-		journal_add(j, true, "does.not.fit", "n:i", (int64_t)i);
+		journal_add(j, RECORD_RUN_BASE, "n:i", (int64_t)i);
 	journal_defer(j, on_safe, &w);
 	setrlimit(RLIMIT_FSIZE, &small);
 	int rc = journal_commit(j, &err);
@@ -242,7 +242,7 @@ static void test_full_disk_breaks_the_journal(void **state)
 	assert_string_equal(after, whole);
 	/* There is room again, and still nothing is promised. */
 	assert_false(journal_pending(j));
-	journal_add(j, true, "late", "");
+	journal_add(j, RECORD_RUN_BASE, "commit:s", "late");
 	assert_int_equal(journal_commit(j, &err), -1);
 	journal_close(j);
 	assert_int_equal(w.order, 0);
@@ -269,11 +269,11 @@ static int fill_a_disk(void *arg)
 	while (write(fd, block, sizeof(block)) > 0)
 		;
 	for (int i = 0; i < 200; i++)
-		journal_add(j, true, "x.y", "text:s",
+		journal_add(j, RECORD_RUN_BASE, "text:s",
 			    "more than the rest of a page holds in the end, surely");
 	if (journal_commit(j, NULL) < 0 || !journal_low(j) || !strstr(journal_low(j), path))
 		return 2;
-	journal_add(j, true, "run.finished", "");
+	journal_add(j, RECORD_RUN_BASE, "");
 	if (journal_commit(j, NULL) < 0 || stat(reserve, &st) == 0)
 		return 3;
 	journal_close(j);

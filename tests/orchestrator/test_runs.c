@@ -26,6 +26,7 @@ static const char journal[] =
 	"[1]\n"
 	"{\"type\":\"worktree.created\",\"agent\":\"a1\"}\n"
 	"{\"type\":\"agent.tool\"}\n"
+	"{\"type\":\"agent.asked\",\"agent\":\"a1\",\"child\":\"a2\",\"base\":\"b9\"}\n"
 	"{\"type\":\"call.settled\",\"agent\":\"a1\",\"total_cost\":0.5}\n"
 	"{\"type\":\"agent.ended\",\"agent\":\"a1\",\"status\":\"done\",\"reason\":\"ok\"}\n"
 	"{\"type\":\"agent.done\",\"agent\":\"a1\",\"commit\":\"c1\",\"rounds\":4,\"kept\":\"why\"}"
@@ -96,6 +97,7 @@ static void test_folds_a_damaged_journal(void **state)
 	assert_string_equal(agent->commit, "c1");
 	assert_string_equal(agent->kept, "why");
 	assert_string_equal(agent->worktree, "/w/a1");
+	assert_string_equal(agent->base, "b0"); /* not that of the agent which it asked for */
 	assert_true(agent->worktree_made);
 	assert_int_equal(agent->rounds, 4);
 	AUTO_JSON struct json_object *entry = past_agent_entry(&run, agent);
