@@ -70,6 +70,17 @@ static int64_t choose_max_rounds(const struct run *run, const struct role *role,
 	return bound ? MIN(rounds, limit) : rounds;
 }
 
+/* What it spent in an earlier life is in the run's books already (run_take_up). */
+static void agent_open_budget(struct agent_record *agent)
+{
+	struct run_budget *whole = &agent->run->budget;
+	struct agent_record *spawner = agent->family.spawner;
+
+	run_budget_init(&agent->budget, -1, agent->family.max_tokens);
+	agent->budget.above = spawner ? &spawner->budget : whole;
+	run_budget_add(&agent->budget, whole, &agent->usage);
+}
+
 struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err)
 {
 	struct agent_pool *pool = &run->agents;
@@ -106,6 +117,7 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	agent->family = spec->family;
 	agent->family.call = mem_strdup(spec->family.call);
 	agent->family.foreign_role = spec->foreign_role;
+	agent_open_budget(agent);
 	MEM_GROW(pool->list, pool->cap, pool->count + 1);
 	pool->list[pool->count++] = agent;
 	compact_model_warn(agent);

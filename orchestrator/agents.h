@@ -56,6 +56,7 @@ struct agent_family {
 	struct agent_record *spawner; /* NULL: the run's own */
 	const char *call;	      /* of the spawner; with its record the agent owns it */
 	int64_t depth;		      /* 0: the run's own */
+	int64_t max_tokens;	      /* of it and of those that it starts; 0: the run's alone */
 	size_t asked;		      /* agents that it asked for and that are not made yet */
 	bool told;		      /* its end has come to its spawner's model */
 	bool foreign_role;	      /* whoever it starts may not take the project's roles */
@@ -147,6 +148,8 @@ struct agent_record {
 	struct agent_call calls[8];
 	size_t n_calls;
 	struct budget_usage usage;
+	struct run_budget
+		budget; /* of it and of those that it starts; above: its spawner's or the run's */
 	int64_t used, window; /* tokens of the last request; the model's window */
 	struct event *ev_deadline;
 	int stop_step; /* 0: not asked to stop */

@@ -18,11 +18,6 @@
 
 #define COUNT_MAX 1000000000000 /* tokens or bytes of one call; more is a broken agent */
 
-static bool has_limit(const struct run *run)
-{
-	return run->budget.max_cost >= 0 || run->budget.max_tokens > 0;
-}
-
 static struct agent_call *call_by_req(struct agent_record *agent, int64_t req)
 {
 	for (size_t i = 0; i < agent->n_calls; i++) {
@@ -69,11 +64,11 @@ static void settle_by_estimate(struct agent_record *agent, struct agent_call *ca
 		if (call->reservation.open)
 			journal_add(run->journal, RECORD_CALL_RELEASED, "agent:s req:i",
 				    agent->name, call->req);
-		run_budget_release(&run->budget, &call->reservation);
+		run_budget_release(&agent->budget, &call->reservation);
 		return;
 	}
 	int64_t output = call->bytes_down / STREAM_BYTES_PER_TOKEN + 1;
-	run_budget_settle(&run->budget, &call->reservation, call->model, call->estimate, 0, 0, 0,
+	run_budget_settle(&agent->budget, &call->reservation, call->model, call->estimate, 0, 0, 0,
 			  output, true, &agent->usage);
 	journal_settled(agent, call, &before, true);
 }
@@ -101,7 +96,7 @@ static void release_when_durable(struct agent_record *agent, struct call_entry *
 {
 	struct run *run = agent->run;
 
-	if (!has_limit(run)) {
+	if (!run_budget_is_limited(&agent->budget)) {
 		call_relay_release(run->relay, entry);
 		return;
 	}
@@ -111,6 +106,18 @@ static void release_when_durable(struct agent_record *agent, struct call_entry *
 	journal_defer(run->journal, on_reserved, release);
 }
 
+/* For people: whose budget is used up. */
+static const char *budget_owner(const struct agent_record *agent, const struct agent_call *call,
+				const struct call_entry *entry)
+{
+	const struct run_budget *obstacle = run_budget_obstacle(&agent->budget, call->model,
+								entry->estimate, entry->max_tokens);
+
+	while (agent && obstacle != &agent->budget)
+		agent = agent->family.spawner;
+	return agent ? agent->name : "the run";
+}
+
 /* Reserves and releases, waits, or refuses. Returns false when the request stays held. */
 static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 {
@@ -118,14 +125,14 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	struct agent_call *call = call_by_req(agent, entry->req);
 	int64_t affordable = 0;
 
-	switch (run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
+	switch (run_budget_reserve(&agent->budget, call->model, entry->estimate, entry->max_tokens,
 				   &call->reservation, &affordable)) {
 	case BUDGET_OK:
 		journal_add(run->journal, RECORD_CALL_RESERVED,
 			    "agent:s req:i tokens:i cost:d model:s", agent->name, entry->req,
 			    call->reservation.tokens, run_cost(run, call->reservation.cost),
 			    other_model(agent, call));
-		if (has_limit(run))
+		if (run_budget_is_limited(&agent->budget))
 			journal_sync(run->journal);
 		release_when_durable(agent, entry);
 		return true;
@@ -137,10 +144,10 @@ static bool call_admit(struct agent_record *agent, struct call_entry *entry)
 	}
 	char text[200];
 	snprintf(text, sizeof(text),
-		 "the run's budget does not cover this call (%lld input tokens, room for %lld "
-		 "output tokens "
-		 "is left)",
-		 (long long)entry->estimate, (long long)affordable);
+		 "the budget of %s does not cover this call (%lld input tokens, room for %lld "
+		 "output tokens is left)",
+		 budget_owner(agent, call, entry), (long long)entry->estimate,
+		 (long long)affordable);
 	journal_add(run->journal, RECORD_BUDGET_REACHED,
 		    "agent:s estimate:i max_tokens:i affordable:i", agent->name, entry->estimate,
 		    entry->max_tokens, affordable);
@@ -229,7 +236,7 @@ static int on_usage(struct agent_record *agent, const struct frame *frame, struc
 	if (!call)
 		return 0; /* settled by estimate already */
 	int64_t output = json_i64(h, "output", 0);
-	run_budget_settle(&run->budget, &call->reservation, call->model, json_i64(h, "input", 0),
+	run_budget_settle(&agent->budget, &call->reservation, call->model, json_i64(h, "input", 0),
 			  json_i64(h, "cache_read", 0), json_i64(h, "cache_write", 0),
 			  json_i64(h, "cache_write_1h", 0), output,
 			  json_flag(h, "estimated", false), &agent->usage);
@@ -294,11 +301,11 @@ static void call_again(struct agent_record *agent, struct call_entry *entry)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	if (!call->reservation.open &&
-	    run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
+	    run_budget_reserve(&agent->budget, call->model, entry->estimate, entry->max_tokens,
 			       &call->reservation, &affordable) != BUDGET_OK) {
 		call_forget(agent, call);
 		call_relay_refuse(run->relay, entry, CALL_BUDGET, 0,
-				  "the run's budget does not cover another attempt of this call");
+				  "the budget does not cover another attempt of this call");
 	}
 }
 
@@ -354,7 +361,6 @@ static void settle_dead_attempt(struct call_entry *entry, void *arg)
 {
 	struct agent_record *agent = entry->peer;
 	struct agent_call *call = call_by_req(agent, entry->req);
-	struct run *run = arg;
 	int64_t affordable;
 
 	if (!call || call->over || !call->reservation.open || entry->bytes_down == 0)
@@ -362,7 +368,7 @@ static void settle_dead_attempt(struct call_entry *entry, void *arg)
 	call->bytes_down = entry->bytes_down;
 	settle_by_estimate(agent, call);
 	/* If the budget does not cover it, the attempt is made all the same: at most one a call. */
-	run_budget_reserve(&run->budget, call->model, entry->estimate, entry->max_tokens,
+	run_budget_reserve(&agent->budget, call->model, entry->estimate, entry->max_tokens,
 			   &call->reservation, &affordable);
 }
 

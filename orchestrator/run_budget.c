@@ -19,6 +19,8 @@ void run_budget_init(struct run_budget *b, double max_cost, int64_t max_tokens)
 static double worst_cost(const struct run_budget *b, const struct model *model, int64_t estimate,
 			 int64_t output)
 {
+	while (b->above)
+		b = b->above; /* the kind of cache is the run's */
 	double fresh = model_cost(model, estimate, 0, 0, 0, output);
 	double written = model_cost(model, 0, 0, estimate, b->long_cache ? estimate : 0, output);
 
@@ -49,23 +51,50 @@ static int64_t affordable_output(const struct run_budget *b, const struct model 
 	return low >= LEAST_OUTPUT ? low : 0;
 }
 
+bool run_budget_is_limited(const struct run_budget *b)
+{
+	for (; b; b = b->above) {
+		if (b->max_cost >= 0 || b->max_tokens > 0)
+			return true;
+	}
+	return false;
+}
+
+const struct run_budget *run_budget_obstacle(const struct run_budget *b, const struct model *model,
+					     int64_t estimate, int64_t max_tokens)
+{
+	double cost = worst_cost(b, model, estimate, max_tokens);
+
+	while (b && fits(b, cost, estimate + max_tokens))
+		b = b->above;
+	return b;
+}
+
+static void reserved(struct run_budget *b, double cost, int64_t tokens, int calls)
+{
+	for (; b; b = b->above) {
+		b->reserved_cost += cost;
+		b->reserved_tokens += tokens;
+		b->in_flight += calls;
+	}
+}
+
 enum budget_answer run_budget_reserve(struct run_budget *b, const struct model *model,
 				      int64_t estimate, int64_t max_tokens, struct reservation *ret,
 				      int64_t *ret_affordable)
 {
-	double cost = worst_cost(b, model, estimate, max_tokens);
-	int64_t tokens = estimate + max_tokens;
+	const struct run_budget *obstacle = run_budget_obstacle(b, model, estimate, max_tokens);
 
-	if (!fits(b, cost, tokens)) {
-		if (b->in_flight > 0)
+	if (obstacle) {
+		if (obstacle->in_flight > 0)
 			return BUDGET_WAIT;
-		*ret_affordable = affordable_output(b, model, estimate, max_tokens);
+		*ret_affordable = affordable_output(obstacle, model, estimate, max_tokens);
 		return BUDGET_REFUSED;
 	}
-	b->reserved_cost += cost;
-	b->reserved_tokens += tokens;
-	b->in_flight++;
-	*ret = (struct reservation){.cost = cost, .tokens = tokens, .open = true};
+	*ret = (struct reservation){.cost = worst_cost(b, model, estimate, max_tokens),
+				    .tokens = estimate + max_tokens,
+				    .open = true};
+	reserved(b, ret->cost, ret->tokens, 1);
 	return BUDGET_OK;
 }
 
@@ -73,9 +102,7 @@ void run_budget_release(struct run_budget *b, struct reservation *r)
 {
 	if (!r->open)
 		return;
-	b->reserved_cost -= r->cost;
-	b->reserved_tokens -= r->tokens;
-	b->in_flight--;
+	reserved(b, -r->cost, -r->tokens, -1);
 	r->open = false;
 }
 
@@ -100,7 +127,22 @@ void run_budget_settle(struct run_budget *b, struct reservation *r, const struct
 		MAX(0.0, model_cost(model, fresh, cache_read, cache_write, cache_write_1h, output));
 
 	run_budget_release(b, r);
-	usage_add(&b->used, fresh, cache_read, cache_write, output, estimated, cost);
+	for (; b; b = b->above)
+		usage_add(&b->used, fresh, cache_read, cache_write, output, estimated, cost);
 	if (agent)
 		usage_add(agent, fresh, cache_read, cache_write, output, estimated, cost);
+}
+
+void run_budget_add(struct run_budget *b, const struct run_budget *known,
+		    const struct budget_usage *usage)
+{
+	for (; b && b != known; b = b->above) {
+		b->used.fresh += usage->fresh;
+		b->used.cache_read += usage->cache_read;
+		b->used.cache_write += usage->cache_write;
+		b->used.output += usage->output;
+		b->used.calls += usage->calls;
+		b->used.estimated_calls += usage->estimated_calls;
+		b->used.cost += usage->cost;
+	}
 }

@@ -7,6 +7,9 @@
  * server told, or an estimate marked so. A call that does not fit waits while others are in flight,
  * whose settlements may free something; with nothing in flight it is refused, naming the max_tokens
  * that would still fit (0: none).
+ *
+ * Budgets form a chain upwards: an agent's, those of the agents that started it, the run's. A call has to fit into
+ * each, and is booked in each.
  */
 #ifndef BATON_ORCHESTRATOR_RUN_BUDGET_H
 #define BATON_ORCHESTRATOR_RUN_BUDGET_H
@@ -30,6 +33,7 @@ struct run_budget {
 	int64_t reserved_tokens;
 	int64_t in_flight;
 	struct budget_usage used;
+	struct run_budget *above; /* X8: what is spent here is spent there too; NULL: the run's */
 };
 
 struct reservation {
@@ -41,6 +45,14 @@ struct reservation {
 enum budget_answer { BUDGET_OK, BUDGET_WAIT, BUDGET_REFUSED };
 
 void run_budget_init(struct run_budget *b, double max_cost, int64_t max_tokens);
+/* Has it, or one above it, a limit? */
+bool run_budget_is_limited(const struct run_budget *b);
+/* The first of the chain into which such a call does not fit; NULL: it fits. */
+const struct run_budget *run_budget_obstacle(const struct run_budget *b, const struct model *model,
+					     int64_t estimate, int64_t max_tokens);
+/* Books of an earlier parent, here and above, but for `known` and what is above that. */
+void run_budget_add(struct run_budget *b, const struct run_budget *known,
+		    const struct budget_usage *usage);
 /* *ret_affordable is set for BUDGET_REFUSED: the largest max_tokens that would still fit, 0 if
  * under 1,024. */
 enum budget_answer run_budget_reserve(struct run_budget *b, const struct model *model,

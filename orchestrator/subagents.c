@@ -262,6 +262,7 @@ static struct agent_record *queue_child(struct agent_record *agent, struct json_
 		.max_rounds = json_i64(wish, "max_rounds", 0),
 		.family = {.spawner = agent,
 			   .depth = agent->family.depth + 1,
+			   .max_tokens = json_i64(wish, "max_tokens", 0),
 			   .call = json_str(record, "call", "")},
 	};
 

@@ -132,5 +132,22 @@ def both_die_and_go_on(world):
         equal(told.count(words), 1, f"'{words}' is told once", told)
 
 
+@test
+def a_child_has_a_budget(world):
+    """Trap 156, X8: a child is stopped at its own budget with a report, and the lead hears that it was the budget."""
+    world.repository({"base.txt": "base\n"})
+    endless = [{"match": {"task": "burn tokens"}, "answer": {"tool_calls": [shell("echo {{turn}}")]}}]
+    lead = in_turn(answer(agent(task="burn tokens", max_tokens=60000)), answer(report("It was the budget.")))
+    done = world.baton("run", "Go.", "--model", f"rehearsal:{world.scenario([*endless, *lead])}", "--max-output", "4000", status=None)
+    run = world.run()
+    equal(done.status, 0, "exit status", done, str(run))
+    child = [r for r in run.records("agent.done") if r["agent"] == "a2"][0]
+    tokens = sum(child[k] for k in ("fresh", "cache_read", "cache_write", "output"))
+    check(20000 < tokens <= 60000, f"it used {tokens} tokens of 60,000", child)
+    told = json.dumps(run.transcript())
+    check("the budget of a2 does not cover this call" in told, "the lead does not hear of the budget", told)
+    check("It left no report" not in told, "no report came", told)
+
+
 if __name__ == "__main__":
     main()

@@ -274,6 +274,41 @@ static void test_never_passes_the_limit(void **state)
 	}
 }
 
+/* X8: a call has to fit into the agent's budget and into all above it, and is booked in each. */
+static void test_a_chain_of_budgets(void **state)
+{
+	struct run_budget run, lead, child;
+	struct reservation first, second;
+	struct budget_usage before = {.fresh = 700, .calls = 1};
+	int64_t affordable;
+
+	run_budget_init(&run, -1, 100000);
+	run_budget_init(&lead, -1, 0);
+	run_budget_init(&child, -1, 20000);
+	lead.above = &run;
+	child.above = &lead;
+	assert_true(run_budget_is_limited(&lead));
+	assert_int_equal(reserve(&child, 12000, 4000, &first, &affordable), BUDGET_OK);
+	assert_int_equal(run.reserved_tokens, 16000);
+	assert_int_equal(reserve(&child, 5000, 1000, &second, &affordable), BUDGET_WAIT);
+	assert_int_equal(reserve(&lead, 5000, 1000, &second, &affordable), BUDGET_OK);
+	run_budget_release(&lead, &second);
+	run_budget_settle(&child, &first, &model, 12000, 0, 0, 0, 1000, false, NULL);
+	assert_int_equal(run.reserved_tokens, 0);
+	assert_int_equal(run.in_flight, 0);
+	assert_int_equal(run.used.fresh, 12000);
+	assert_int_equal(lead.used.output, 1000);
+	/* 7,000 of the child's are left, 87,000 of the run's. */
+	assert_int_equal(reserve(&child, 5000, 4000, &second, &affordable), BUDGET_REFUSED);
+	assert_int_equal(affordable, 2000);
+	assert_ptr_equal(run_budget_obstacle(&child, &model, 5000, 4000), &child);
+	assert_ptr_equal(run_budget_obstacle(&child, &model, 90000, 4000), &child);
+	assert_ptr_equal(run_budget_obstacle(&lead, &model, 90000, 4000), &run);
+	run_budget_add(&child, &run, &before);
+	assert_int_equal(lead.used.fresh, 12700);
+	assert_int_equal(run.used.fresh, 12000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_token_limit),
 		cmocka_unit_test(test_no_limits_and_no_prices),
 		cmocka_unit_test(test_a_budget_of_nothing),
+		cmocka_unit_test(test_a_chain_of_budgets),
 		cmocka_unit_test(test_never_passes_the_limit),
 	};
 	return cmocka_run_group_tests_name("orchestrator/run_budget", tests, NULL, NULL);
