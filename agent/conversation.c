@@ -114,6 +114,11 @@ struct message *conversation_opening(const struct agent_settings *settings)
 	add_environment(m, settings);
 	message_add_text(m, settings->task_origin, settings->task, strlen(settings->task));
 	message_add_text(m, ORIGIN_ENVIRONMENT, settings->brief, strlen(settings->brief));
+	/* One that goes on from its transcript is told elsewhere (resume.c); this one has none. */
+	if (!settings->resume && settings->resume_note && *settings->resume_note) {
+		AUTO_FREE char *note = mem_printf("[%s]", settings->resume_note);
+		message_add_text(m, ORIGIN_NUDGE, note, strlen(note));
+	}
 	return m;
 }
 

@@ -27,7 +27,23 @@ struct loader {
 	struct conversation *c;
 	struct transcript_stats *stats;
 	struct message *held; /* an assistant message with calls that waits for its results */
+	uint64_t *uids, last; /* as they stand in the file, which knows no other numbers */
+	size_t n_uids, cap_uids;
 };
+
+/* A message that stands there twice (a file that was put together by hand, or from a backup) counts once. They come in
+ * their order, so that none has to be looked for in a file that nobody touched. */
+static bool is_repeated(struct loader *l, uint64_t uid)
+{
+	for (size_t i = 0; uid && uid <= l->last && i < l->n_uids; i++) {
+		if (l->uids[i] == uid)
+			return true;
+	}
+	MEM_GROW(l->uids, l->cap_uids, l->n_uids + 1);
+	l->uids[l->n_uids++] = uid;
+	l->last = MAX(l->last, uid);
+	return false;
+}
 
 static void append(struct loader *l, struct message *m)
 {
@@ -232,6 +248,11 @@ static int on_record(struct json_object *record, int64_t offset, void *arg)
 		m->uid = 0;
 	if (m->round > ROUND_MAX)
 		m->round = 0;
+	if (is_repeated(l, m->uid)) {
+		l->stats->repaired++;
+		message_free(m);
+		return 0;
+	}
 	if (m->role == MESSAGE_USER) {
 		take_user(l, m);
 		return 0;
@@ -260,7 +281,9 @@ int transcript_load_open(const char *path, struct conversation *conversation,
 	struct jsonl_stats lines = {.records = 0};
 	struct message *results;
 
-	if (jsonl_read(path, 0, LINE_MAX_BYTES, on_record, &l, &lines, err) < 0) {
+	int rc = jsonl_read(path, 0, LINE_MAX_BYTES, on_record, &l, &lines, err);
+	free(l.uids);
+	if (rc < 0) {
 		message_free(l.held);
 		return -1;
 	}

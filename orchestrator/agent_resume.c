@@ -213,9 +213,25 @@ static void note_late_files(struct agent_record *agent, struct json_object *answ
 	json_object_array_add(agent->notes, json_object_new_string(line));
 }
 
+/* Whatever it did is in the worktree and nowhere else: it would do it once more without a word (R6). */
+static void note_lost_transcript(struct agent_record *agent)
+{
+	const struct replay_agent *past = agent->past;
+
+	if (agent->resume || past->reset || past->generation > 1 || past->tool_calls == 0)
+		return;
+	AUTO_FREE char *line = mem_printf(
+		"this work was begun before: %lld tool calls were made in this worktree, and what "
+		"was said and seen then is lost; look at the git log, git status and the files "
+		"first, and do nothing twice",
+		(long long)past->tool_calls);
+	json_object_array_add(agent->notes, json_object_new_string(line));
+}
+
 static void tell_reopened(struct agent_record *agent, const char *how, const char *commit)
 {
 	agent->reopening = false;
+	note_lost_transcript(agent);
 	journal_add(agent->run->journal, RECORD_WORKTREE_REOPENED,
 		    "agent:s path:s how:s commit:s notes:j", agent->name, agent->worktree, how,
 		    commit, agent->notes);

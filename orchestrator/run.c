@@ -75,8 +75,9 @@ bool run_is_resumable(const struct run *run)
 		if (run->agents.list[i]->family.spawner)
 			continue; /* what became of it is its starter's to judge */
 		cut |= status && (strcmp(status, "lost") == 0 || strcmp(status, "stopped") == 0);
-		cut |= agent_ended_for_room(run->agents.list[i]->reason) ||
-		       agent_ended_for_room(run->agents.list[i]->kept);
+		cut |= agent_ended_for_room(run->agents.list[i]->reason);
+		/* What stood against bringing its work home can be put right. */
+		cut |= run->agents.list[i]->collect_failed;
 	}
 	cut |= run->exit_status == EXIT_FAILED && agent_ended_for_room(run->stop_reason);
 	return run->exit_status == EXIT_BUDGET || run->exit_status == EXIT_UNREACHABLE || cut ||

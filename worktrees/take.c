@@ -134,7 +134,9 @@ int take_branch(struct scratch *scratch, struct take_result *ret, struct err *er
 	if (entry_head(work, ret->old_oid, err) < 0)
 		return -1;
 	if (repo_ref(work->repo, work->head_ref, now, NULL) < 0)
-		return err_set(err, ERR_CHANGED, "the branch '%s' was deleted", work->branch);
+		return err_set(err, ERR_CHANGED,
+			       "the branch '%s' was deleted; 'git branch %s %.12s' makes it again",
+			       work->branch, work->branch, ret->old_oid);
 	if (take_tip(scratch, ret->new_oid, &ret->from_head, err) < 0)
 		return -1;
 	if (!ret->new_oid[0])

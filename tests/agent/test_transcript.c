@@ -218,6 +218,24 @@ static void trap_140_append_after_a_torn_line(void **state)
 	conversation_release(&c);
 }
 
+/* A file that holds itself twice, as a backup put behind the original does: each message counts once. */
+static void repeated_messages_count_once(void **state)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	struct conversation c;
+	struct transcript_stats stats;
+
+	write_sample();
+	read_lines(&text);
+	AUTO_FREE char *twice = mem_printf("%s%s", buf_str(&text), buf_str(&text));
+	write_text(twice, strlen(twice));
+	load(&c, &stats);
+	assert_int_equal(c.n, 5);
+	assert_int_equal(stats.repaired, 5);
+	assert_string_equal(c.messages[3]->blocks[0].id, "c2");
+	conversation_release(&c);
+}
+
 static void nothing_readable_is_an_error(void **state)
 {
 	AUTO_FREE char *path = transcript_path();
@@ -277,6 +295,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(trap_142_unfinished_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(trap_24_second_result_is_a_no_op, setup, teardown),
 		cmocka_unit_test_setup_teardown(trap_140_append_after_a_torn_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(repeated_messages_count_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_readable_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(trap_144_full_disk, setup, teardown),
 	};

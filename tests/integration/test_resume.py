@@ -309,6 +309,49 @@ def too_few_descriptors(world):
 
 
 @test
+def a_smaller_window_elsewhere(world):
+    """The gateway dies in a run that is being cut off; it goes on at another provider with other forms, whose window the
+    conversation is too large for: room is made first, and no request is refused."""
+    long = [answer(shell(f"seq {i}000 {i}999")) for i in range(1, 8)]
+    started, run = start(world, tail=(*long, answer(shell("rm go started; " + WAIT, timeout_ms=600000))))
+    let_go(run)
+    wait_for(lambda: len(run.records("agent.tool")) == 8, "the long outputs", 40, lambda: str(run))
+    world.wait_tool(run, "started")
+    os.kill(run.children()["baton-gateway"][0], signal.SIGKILL)
+    kill_all(world, started, run)
+    let_go(run)
+    server = world.server([{"match": {}, "answer": answer(report("All done."))}], "--window", "16000")
+    world.config(providers={"fake": {"api": "openai", "base_url": server.url + "/v1", "key_env": "FAKE_API_KEY"}})
+    world.env["FAKE_API_KEY"] = "sk-test-0123456789"
+    again = world.start("resume", run.id, "--model", "fake/one", "--window", "16000", "--json")
+    done = again.wait(60)
+    equal(done.status, 0, "exit status", done)
+    finished(world, run)
+    stats = server.stats()
+    equal((stats["refused"], stats["n_violations"], stats["requests"]), (0, 0, 1), "what the server saw", stats)
+    check(any(r["data"]["before"] > 16000 > r["data"]["after"] for r in run.records("agent.compact")), "room was made", str(run))
+    equal(len(run.records("branch.imported")), 1, "imports")
+
+
+@test
+def the_transcript_is_gone(world):
+    """What it did is in the worktree and nowhere else: it is told so before it does it once more. A deleted branch that
+    is made again lets the work come home."""
+    started, run = start(world, work="true", tail=(answer(shell(WORK, timeout_ms=600000)),))
+    kill_all(world, started, run)
+    os.unlink(os.path.join(run.dir, "agents/a1/1/transcript.jsonl"))
+    world.git("branch", "-D", run.branch())
+    told = {"match": {"turn": 0, "task": "1 tool calls? were made in this worktree"}, "answer": answer(report("All done."))}
+    done = resume(world, run, "--model", f"rehearsal:{world.scenario([told])}", status=1)
+    again = run.last("run.finished")["reason"]
+    check(f"git branch {run.branch()} " in again, "what to do", done)
+    world.git("branch", run.branch(), again.split("git branch ")[1].split("'")[0].split(" ")[1])
+    resume(world, run)
+    finished(world, run)
+    equal(len(run.records("agent.spawned")), 2, "processes")
+
+
+@test
 def a_review(world):
     world.repository()
     for name in ("a", "b"):
