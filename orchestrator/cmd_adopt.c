@@ -20,8 +20,10 @@
 
 /* The new folder's path without links, "." and "..": git keeps it as it is given. Its parent has to
  * be there, as for mv. Caller frees. */
-static char *clean_path(const char *dir, struct err *err)
+static char *clean_path(const struct past_run *run, const char *dir, struct err *err)
 {
+	AUTO_FREE char *common = mem_printf("%s/../../..", run->dir);
+	AUTO_FREE char *git = realpath(common, NULL);
 	AUTO_FREE char *bare = mem_strdup(dir);
 
 	for (size_t n = strlen(bare); n > 1 && bare[n - 1] == '/'; n--)
@@ -41,6 +43,13 @@ static char *clean_path(const char *dir, struct err *err)
 	}
 	if (strcmp(base, "..") == 0 || strcmp(base, ".") == 0) {
 		err_set(err, ERR_USAGE, "'%s' names no folder that could be made", dir);
+		return NULL;
+	}
+	if (git && file_lies_in(git, real)) {
+		err_set(err, ERR_USAGE,
+			"'%s' lies in the repository's own folder '%s', where git and baton remove "
+			"what is theirs; name one outside",
+			dir, git);
 		return NULL;
 	}
 	return file_join(real, base);
@@ -99,7 +108,7 @@ int cmd_adopt(struct settings *s)
 		return command_fail(&err);
 	int rc = check_worktree(&run, agent, &err);
 	if (rc == 0 && settings_arg(s, 1)) {
-		path = clean_path(settings_arg(s, 1), &err);
+		path = clean_path(&run, settings_arg(s, 1), &err);
 		rc = path ? 0 : -1;
 	}
 	if (rc == 0)

@@ -9,10 +9,13 @@
  * go if a branch holds the same.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,10 +28,13 @@
 #include "orchestrator/git_session.h"
 #include "orchestrator/runs.h"
 
+#define UNBORN_MS (5 * 60 * 1000)
+
 struct cleaning {
 	struct git_session *git;
 	bool force, checkpoints, json;
 	struct json_object *removed, *kept; /* run ids; {"path", "reason"} */
+	struct json_object *dropped;	    /* {"ref", "branch" or "commit"} */
 };
 
 static void say(const struct cleaning *c, const char *fmt, ...)
@@ -109,6 +115,12 @@ static void say_dropped(const struct cleaning *c, struct json_object *answer)
 	const char *branch = json_str(answer, "branch", NULL);
 	const char *commit = json_str(answer, "commit", NULL);
 
+	if (branch || commit) {
+		struct json_object *one = json_object_new_object();
+		json_set_str(one, "ref", ref);
+		json_set_str(one, branch ? "branch" : "commit", branch ? branch : commit);
+		json_object_array_add(c->dropped, one);
+	}
 	if (branch)
 		say(c, "dropped %s: branch %s holds the same files", ref, branch);
 	else if (commit && c->checkpoints)
@@ -205,7 +217,10 @@ static bool remove_worktrees_folder(struct cleaning *c, const struct past_run *r
 	}
 	if (dir)
 		closedir(dir);
-	rmdir(run->worktrees); /* fails on purpose as long as anything is in it */
+	AUTO_FREE char *above = file_dir(run->worktrees);
+	/* Both fail on purpose as long as anything is in them. */
+	if (rmdir(run->worktrees) == 0)
+		rmdir(above);
 	return all;
 }
 
@@ -267,6 +282,32 @@ static int prune(struct cleaning *c, struct err *err)
 		keep(c, json_str(json_at(kept, i), "path", "?"),
 		     json_str(json_at(kept, i), "reason", ""));
 	return 0;
+}
+
+/* A run that was killed while it opened its folder never got its name, and no command lists it. One that is being
+ * opened right now is young, or holds its lock. */
+static void remove_unborn(const char *runs_dir)
+{
+	DIR *dir = opendir(runs_dir);
+	struct stat st;
+
+	for (struct dirent *item; dir && (item = readdir(dir));) {
+		AUTO_FREE char *path = file_join(runs_dir, item->d_name);
+		AUTO_FREE char *lock = file_join(path, "lock");
+		AUTO_FD int fd = -1;
+
+		if (item->d_name[0] != '.' || strlen(item->d_name) < 3 || lstat(path, &st) < 0 ||
+		    !S_ISDIR(st.st_mode) ||
+		    clock_wall_ms() - (int64_t)st.st_mtime * 1000 < UNBORN_MS)
+			continue;
+		fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue;
+		unlink(lock);
+		rmdir(path); /* it holds nothing else yet */
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* ---- which ---- */
@@ -362,7 +403,8 @@ int cmd_clean(struct settings *s)
 			     .checkpoints = settings_flag(s, OPT_CHECKPOINTS),
 			     .json = settings_flag(s, OPT_JSON),
 			     .removed = json_object_new_array(),
-			     .kept = json_object_new_array()};
+			     .kept = json_object_new_array(),
+			     .dropped = json_object_new_array()};
 	AUTO_JSON struct json_object *doc = json_object_new_object();
 	struct past_run *runs = NULL;
 	size_t n = 0;
@@ -370,12 +412,16 @@ int cmd_clean(struct settings *s)
 
 	json_set(doc, "removed", c.removed);
 	json_set(doc, "kept", c.kept);
+	json_set(doc, "dropped", c.dropped);
+	AUTO_FREE char *folder = runs_folder(s, NULL);
 	int rc = runs_list(s, &runs, &n, &err);
 	AUTO_FREE bool *chosen = mem_alloc(n + 1);
 	if (rc == 0)
 		rc = choose(s, runs, n, chosen, &err);
 	if (rc == 0)
 		rc = agree(s, runs, n, chosen, &err);
+	if (rc == 0 && folder && settings_n_args(s) == 0)
+		remove_unborn(folder);
 	if (rc == 0 && n > 0)
 		rc = clean_all(&c, s, runs, n, chosen, &err);
 	else if (rc == 0)

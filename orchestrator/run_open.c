@@ -301,7 +301,15 @@ void run_open_repository(struct run *run)
 	/* Where the run began, which may be another worktree than the one that the user stands in. */
 	if (run->replay && run->replay->toplevel)
 		dir = run->replay->toplevel;
-	json_set_str(request, "path", dir ? dir : cwd);
+	const char *path = dir ? dir : cwd;
+	if (path && !text_is_utf8(path, strlen(path))) {
+		struct err err = ERR_INIT;
+		err_set(&err, ERR_USAGE,
+			"the path '%s' is not UTF-8, and all records are: rename the folder", path);
+		run_fail(run, &err);
+		return;
+	}
+	json_set_str(request, "path", path);
 	json_set_bool(request, "quick", true);
 	if (!run->replay)
 		make_id(run->id, sizeof(run->id));

@@ -330,7 +330,7 @@ static void find_toplevel(struct past_run *run, const char *runs_dir, const char
 }
 
 /* <common>/baton/runs of the user's repository. */
-static char *find_runs_dir(const struct settings *s, struct err *err)
+char *runs_folder(const struct settings *s, struct err *err)
 {
 	const char *dir = settings_str(s, OPT_DIRECTORY);
 	AUTO_FREE char *baton = project_store(dir);
@@ -352,7 +352,7 @@ static int by_start(const void *a, const void *b)
 
 int runs_list(const struct settings *s, struct past_run **ret, size_t *ret_count, struct err *err)
 {
-	AUTO_FREE char *dir = find_runs_dir(s, err);
+	AUTO_FREE char *dir = runs_folder(s, err);
 	struct past_run *runs = NULL;
 	size_t n = 0, cap = 0;
 

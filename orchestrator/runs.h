@@ -36,6 +36,8 @@ struct past_run {
 	int64_t bad_lines;
 };
 
+/* <common>/baton/runs of the repository that -C or the working folder is in; caller frees. NULL: it is in none. */
+char *runs_folder(const struct settings *s, struct err *err);
 /* All runs of the repository that -C or the working folder is in, oldest first. */
 int runs_list(const struct settings *s, struct past_run **ret, size_t *ret_count, struct err *err);
 void runs_free(struct past_run *runs, size_t count);

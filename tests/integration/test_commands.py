@@ -39,6 +39,7 @@ def an_adopted_worktree_is_the_users_everywhere(world):
     check(mine in out and ".." not in out, "the path is not tidied", out)
     check(".." not in world.git("worktree", "list"), "git lists an untidy path", world.git("worktree", "list"))
     refused(world, "adopt", run.id, words=["adopted before", mine])
+    refused(world, "adopt", worked(world, "--keep")[1].id, world.repo + "/.git/baton/mine", words=["lies in the repository's own folder"])
     check("+work" in world.baton("diff", run.id).out, "diff after adopt")
     for args in (("show", run.id), ("show", f"{run.id}/a1")):
         check(mine in world.baton(*args).out, f"{args} does not name the new place")
@@ -133,7 +134,15 @@ def clean_of_all_runs_has_to_be_agreed_to(world):
     done = refused(world, "clean", words=["nothing was removed", "--yes"])
     check(first.id in done.out and second.id in done.out, "what would go is not listed", done)
     check(os.path.exists(first.dir) and os.path.exists(second.dir), "a report went unasked")
+    unborn = os.path.join(os.path.dirname(first.dir), ".260101-dead")  # killed while it opened its folder
+    for folder in (unborn, unborn + "-young"):
+        os.makedirs(folder)
+        world.write(folder + "/lock", "")
+    os.utime(unborn, (0, 0))
     doc = json.loads(world.baton("clean", "--yes", "--json").out)
+    equal(sorted(d["ref"] for d in doc["dropped"]), sorted(f"refs/baton/{r.id}/a1/ckpt" for r in (first, second)), "what was dropped")
+    equal(os.listdir(os.path.dirname(first.dir)), [".260101-dead-young"], "what is left of runs")
+    equal(os.listdir(world.path("state/baton/worktrees")), [], "empty folders")
     equal(sorted(doc["removed"]), sorted([first.id, second.id]), "clean --json")
     equal(doc["kept"], [], "clean --json")
     check("nothing" in world.baton("clean").out, "a clean of nothing says nothing")

@@ -109,6 +109,9 @@ def a_key_of_a_provider_without_a_model_of_its_own(world):
 def no_repository_is_said(world):
     model = simple(world)
     os.makedirs(world.path("empty"))
+    odd = world.path("r").encode() + b"\xe9po"
+    os.makedirs(odd)
+    refused(world, "run", "x", "--model", model, words=["is not UTF-8", "rename"], cwd=odd)
     refused(world, "run", "x", "--model", model, words=["repository"], cwd=world.path("empty"))
     refused(world, "run", "x", "--model", model, "-C", world.path("nowhere"), words=["nowhere"])
     refused(world, "ls", words=["repository"], cwd=world.path("empty"))
