@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "handoff/document_covers.h"
 #include "handoff/document_vague.h"
 
 /* What each statement of a part has to have. */
@@ -392,14 +393,6 @@ static void check_present(struct check *c)
 	}
 }
 
-static bool holds_verbatim(const struct handoff_part *part, const char *text, size_t n)
-{
-	for (size_t i = 0; i < part->n; i++)
-		if (memmem(part->list[i].text, strlen(part->list[i].text), text, n))
-			return true;
-	return false;
-}
-
 static void check_constraints(struct check *c)
 {
 	const char *text;
@@ -411,11 +404,35 @@ static void check_constraints(struct check *c)
 		AUTO_BUF struct buf clean = BUF_INIT;
 		AUTO_BUF struct buf line = BUF_INIT;
 		text_sanitize(&clean, text, n);
-		if (!holds_verbatim(&c->handoff->parts[HANDOFF_CONSTRAINTS], buf_str(&clean),
-				    clean.len))
+		if (!covers_verbatim(&c->handoff->parts[HANDOFF_CONSTRAINTS], buf_str(&clean),
+				     clean.len))
 			find(c, (struct where){HANDOFF_CONSTRAINTS, SIZE_MAX}, HANDOFF_ABSENT,
 			     "a constraint of the user's is not there word for word: '%s'",
 			     shown(buf_str(&clean), &line));
+	}
+}
+
+/* ---- every message (R4) ---- */
+
+static void check_messages(struct check *c)
+{
+	const struct where words = {HANDOFF_WORDS, SIZE_MAX};
+	size_t allowed = covers_left_out(c->handoff), n = 0;
+	const char *text;
+
+	for (size_t i = 0;
+	     c->truth->message && (text = c->truth->message(c->truth->arg, i, &n)) != NULL; i++) {
+		AUTO_BUF struct buf line = BUF_INIT;
+
+		if (covers_message(c->handoff, text, n))
+			continue;
+		if (allowed)
+			allowed--;
+		else
+			find(c, words, HANDOFF_ABSENT,
+			     "a message is not there word for word, and 'missing' does not say so: "
+			     "'%s'",
+			     shown(text, &line));
 	}
 }
 
@@ -442,6 +459,7 @@ bool handoff_check(const struct handoff *handoff, const struct handoff_truth *tr
 	*ret = (struct handoff_findings){.n = 0};
 	check_present(&c);
 	check_constraints(&c);
+	check_messages(&c);
 	if (handoff->base)
 		ask_commit(&c, header, "base", handoff->base);
 	if (handoff->head)

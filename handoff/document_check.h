@@ -33,6 +33,9 @@ struct handoff_truth {
 	enum handoff_answer (*recent)(void *arg, const char *target);
 	/* What the user said that a document must hold: the i-th constraint, verbatim; NULL after the last one. */
 	const char *(*constraint)(void *arg, size_t i, size_t *ret_n);
+	/* The i-th message that somebody said, whole; NULL after the last one. Each is covered: it stands in the
+	 * document, or `missing` says that so many do not. */
+	const char *(*message)(void *arg, size_t i, size_t *ret_n);
 };
 
 enum handoff_fault {

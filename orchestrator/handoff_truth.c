@@ -207,12 +207,22 @@ static bool in_path(const char *program)
 	return false;
 }
 
+/* `$CC`, `f() {`, `"my tool"`: only a shell knows what they are. */
+static bool is_shell_syntax(const char *program)
+{
+	return program[strspn(program, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789_.+-/~")] != '\0';
+}
+
 static bool builtin(const char *program)
 {
 	static const char *const words[] = {
-		".",	":",	"[",	   "[[",     "bash",  "case",  "cd",	"command",
-		"eval", "exec", "export",  "for",    "if",    "set",   "sh",	"source",
-		"test", "time", "timeout", "ulimit", "umask", "unset", "until", "while"};
+		"!",	  ".",	      ":",	  "[",	     "[[",   "alias", "bash",	 "bg",
+		"case",	  "cd",	      "command",  "declare", "eval", "exec",  "exit",	 "export",
+		"for",	  "function", "if",	  "jobs",    "kill", "let",   "local",	 "popd",
+		"pushd",  "read",     "readonly", "select",  "set",  "sh",    "shift",	 "shopt",
+		"source", "test",     "time",	  "timeout", "trap", "type",  "typeset", "ulimit",
+		"umask",  "unalias",  "unset",	  "until",   "wait", "while"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (strcmp(words[i], program) == 0)
@@ -248,6 +258,8 @@ static enum handoff_answer know_program(struct handoff_records *r, const char *c
 
 	if (!program)
 		return HANDOFF_NO;
+	if (is_shell_syntax(program) && !builtin(program))
+		return HANDOFF_UNKNOWN;
 	if (strchr(program, '/')) {
 		if (*program == '/')
 			return access(program, X_OK) == 0 ? HANDOFF_YES : HANDOFF_UNKNOWN;
@@ -455,6 +467,16 @@ static const char *know_constraint(void *arg, size_t i, size_t *ret_n)
 	return r->messages[r->constraints[i].message].text + r->constraints[i].at;
 }
 
+static const char *know_message(void *arg, size_t i, size_t *ret_n)
+{
+	const struct handoff_records *r = arg;
+
+	if (i >= r->n_messages)
+		return NULL;
+	*ret_n = r->messages[i].n;
+	return r->messages[i].text;
+}
+
 /* ---- the last calls ---- */
 
 static struct call *call_named(struct handoff_records *r, const char *id)
@@ -541,5 +563,6 @@ struct handoff_truth handoff_records_truth(struct handoff_records *r)
 				      .said = know_said,
 				      .command = know_command,
 				      .recent = know_recent,
-				      .constraint = know_constraint};
+				      .constraint = know_constraint,
+				      .message = know_message};
 }

@@ -326,6 +326,46 @@ static void test_unknown_is_told(void **state)
 			true, 5);
 }
 
+static const char *message_at(void *arg, size_t i, size_t *ret_n)
+{
+	static const char *const said[] = {TASK "\n", "And keep it\tshort.", "Thanks."};
+
+	*ret_n = i < 3 ? strlen(said[i]) : 0;
+	return i < 3 ? said[i] : NULL;
+}
+
+static void expect_messages(const char *words, const char *missing, size_t refusing)
+{
+	const struct handoff_truth told = {.message = message_at};
+	struct handoff *handoff = parse(sound);
+	struct handoff_findings findings;
+
+	if (words)
+		handoff_add(handoff, HANDOFF_WORDS, HANDOFF_FROM_USER, words, strlen(words));
+	if (missing)
+		handoff_add(handoff, HANDOFF_MISSING, HANDOFF_FROM_RECORD, missing,
+			    strlen(missing));
+	assert_int_equal(handoff_check(handoff, &told, &findings), refusing == 0);
+	assert_int_equal(findings.refusing, refusing);
+	if (refusing && !has_finding(&findings, "words absent: a message is not there"))
+		fail_msg("%s", "it is not said which");
+	handoff_findings_release(&findings);
+	handoff_free(handoff);
+}
+
+/* R4: every message is covered, or it is said how many are not. */
+static void r4_every_message_is_covered(void **state)
+{
+	expect_messages(NULL, NULL, 2);
+	expect_messages("And keep it\tshort.", NULL, 1);
+	expect_messages("And keep it short.", NULL, 2);
+	expect_messages("And keep it\tshort. Thanks.", NULL, 0);
+	expect_messages(NULL, "words: 2 older messages are in the transcripts only", 0);
+	expect_messages(NULL, "1 older messages of the user were left out for want of room", 1);
+	expect_messages("Thanks.", "1 older messages of the user were left out", 0);
+	expect_messages(NULL, "9 older commits were left out for want of room", 2);
+}
+
 /* Without a model nobody says what to do first; and what is named as missing may be missing. */
 static void test_what_may_be_missing(void **state)
 {
@@ -452,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_spoiled_are_refused),
 		cmocka_unit_test(test_sound_passes),
 		cmocka_unit_test(test_unknown_is_told),
+		cmocka_unit_test(r4_every_message_is_covered),
 		cmocka_unit_test(test_what_may_be_missing),
 		cmocka_unit_test(test_vague_words),
 		cmocka_unit_test(test_targets),

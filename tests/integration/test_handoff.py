@@ -143,8 +143,11 @@ def of_a_run_and_in_an_editor(world):
     good = document(world, run=run.id, agent="a1", generation=1)
     path = world.write("doc.md", good)
     done = world.baton("handoff", "check", path, "--json", status=1)
-    equal([fault.split(":")[0] for fault in faults(done)], ["constraints absent"], "a constraint is missing", done)
-    good += "\n## Constraints, in the user's words\n\n- Never change the file format.\n  - origin: user\n"
+    equal([fault.split(":")[0] for fault in faults(done)], ["constraints absent", "words absent"],
+          "a constraint and the message that it is in are missing", done)
+    good += ("\n## Constraints, in the user's words\n\n- Never change the file format.\n  - origin: user\n"
+             "\n## What the user said\n\n- Make the reader survive torn lines. Never change the file format.\n"
+             "  - origin: user\n")
     world.write("doc.md", good)
     done = world.baton("handoff", "check", path, "--json")
     equal(json.loads(done.out)["findings"], [], "all is proved", done)

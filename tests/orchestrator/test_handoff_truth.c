@@ -115,6 +115,9 @@ static void test_words(void **state)
 	assert_int_equal(n, 11);
 	assert_memory_equal(rig->truth.constraint(rig->records, 1, &n), "\xc3\xa9\xff!", 4);
 	assert_null(rig->truth.constraint(rig->records, 2, &n));
+	assert_memory_equal(rig->truth.message(rig->records, 0, &n), "Fix the test.\n", 14);
+	assert_non_null(rig->truth.message(rig->records, 2, &n));
+	assert_null(rig->truth.message(rig->records, 3, &n));
 }
 
 static void expect_recent(struct rig *rig, const char *target, enum handoff_answer want)
@@ -206,6 +209,9 @@ static void test_git_and_commands(void **state)
 	assert_int_equal(ask_command(rig, "./run.sh all", NULL, 1), HANDOFF_YES);
 	assert_int_equal(ask_command(rig, "build/test_a", NULL, 1), HANDOFF_UNKNOWN);
 	assert_int_equal(ask_command(rig, "  ", NULL, 1), HANDOFF_NO);
+	assert_int_equal(ask_command(rig, "! sh -c x", NULL, 1), HANDOFF_YES);
+	assert_int_equal(ask_command(rig, "$CC -c x.c", NULL, 1), HANDOFF_UNKNOWN);
+	assert_int_equal(ask_command(rig, "'my tool' x", NULL, 1), HANDOFF_UNKNOWN);
 	assert_int_equal(ask_command(rig, NULL, "tests/x.c::test_a", -1), HANDOFF_YES);
 	assert_int_equal(ask_command(rig, NULL, "suite.test_b", -1), HANDOFF_NO);
 	assert_int_equal(ask_command(rig, NULL, "test_b", -1), HANDOFF_NO);
