@@ -11,18 +11,21 @@
 #include <string.h>
 
 #include "agent/context/about.h"
+#include "agent/handoff_carry.h"
 #include "agent/state.h"
 #include "agent/tools/tool.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "handoff/document_vague.h"
 
-#define GOAL_BYTES   6000
 #define WORDS_MOST   200
 #define FILES_MOST   60
 #define PASSED_MOST  20
 #define OUTPUT_BYTES 3000
 #define SAID_MOST    12
+#define NAME_TOKENS  250 /* of each kind */
+#define FACT_INDENT  4
 
 static struct handoff_statement *add(struct handoff *h, enum handoff_part_name part,
 				     enum handoff_origin origin, const char *fmt, ...)
@@ -64,7 +67,6 @@ static void add_spoken(struct handoff *h, enum handoff_part_name part, const str
 	s->uid = w->uid;
 }
 
-/* A prefix of it stays verbatim; all of it stands under words. */
 static void add_goal(struct handoff *h, const struct user_words *words)
 {
 	const struct word *w;
@@ -72,7 +74,7 @@ static void add_goal(struct handoff *h, const struct user_words *words)
 	if (!words->n)
 		return;
 	w = &words->list[0];
-	add_spoken(h, HANDOFF_GOAL, w, 0, text_floor(w->text, w->n, MIN(w->n, (size_t)GOAL_BYTES)));
+	add_spoken(h, HANDOFF_GOAL, w, 0, handoff_goal_len(w->text, w->n));
 }
 
 static void add_words(struct handoff *h, const struct user_words *words)
@@ -189,13 +191,51 @@ static void add_memory(struct handoff *h, const struct working_memory *m)
 	add_lines(h, m, MEMORY_ERRORS, HANDOFF_RISKS, HANDOFF_NO_STATE);
 }
 
-static void add_said(struct handoff *h, const struct facts *facts)
+/* A sentence that says nothing would have the whole document refused, and nobody could mend it. */
+static bool has_sense(const struct fact_saying *s)
 {
-	size_t from = facts->n_sayings > SAID_MOST ? facts->n_sayings - SAID_MOST : 0;
+	return !vague_text(s->text);
+}
 
+static void add_decisions(struct handoff *h, const struct facts *facts)
+{
+	size_t n = 0, from = facts->n_sayings;
+
+	while (from > 0 && n < SAID_MOST)
+		n += facts->sayings[--from].kind == SAID_DECISION;
 	for (size_t i = from; i < facts->n_sayings; i++)
-		if (facts->sayings[i].kind == SAID_DECISION)
+		if (facts->sayings[i].kind == SAID_DECISION && has_sense(&facts->sayings[i]))
 			add(h, HANDOFF_DECISIONS, HANDOFF_FROM_MODEL, "%s", facts->sayings[i].text);
+}
+
+/* What was announced, as long as the command that it names did not run. Behind the plan, which was made with more thought. */
+static void add_next(struct handoff *h, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->n_sayings; i++) {
+		const struct fact_saying *said = &facts->sayings[i];
+		struct handoff_statement *s;
+
+		if (said->kind != SAID_NEXT || !has_sense(said) ||
+		    handoff_was_done(facts, said->text, said->round))
+			continue;
+		s = add(h, HANDOFF_TASKS, HANDOFF_FROM_MODEL, "%s", said->text);
+		s->state = HANDOFF_OPEN;
+		handoff_set(&s->id, HANDOFF_NEXT_ID);
+	}
+}
+
+/* A line for each kind; the one with a name from before, too (handoff_carry). */
+static void add_names(struct handoff *h, const struct facts *facts)
+{
+	AUTO_BUF struct buf lines = BUF_INIT;
+
+	facts_write_names(facts, NAME_TOKENS, &lines);
+	for (const char *at = buf_str(&lines); *at;) {
+		size_t n = strcspn(at, "\n");
+
+		handoff_add(h, HANDOFF_NAMES, HANDOFF_FROM_RECORD, at, n);
+		at += n + (at[n] == '\n');
+	}
 }
 
 /* ---- what fails ---- */
@@ -227,6 +267,25 @@ static char *find_log(const struct agent *a, const char *command)
 	return NULL;
 }
 
+/* The lines of a failure without the blanks that facts.c shows them with: they stand in a fence. */
+static void set_output(struct handoff_statement *s, const char *failure)
+{
+	size_t n = strlen(failure);
+	AUTO_BUF struct buf out = BUF_INIT;
+
+	n = text_floor(failure, n, MIN(n, (size_t)OUTPUT_BYTES));
+	for (const char *at = failure, *end = failure + n; at < end;) {
+		const char *lf = memchr(at, '\n', (size_t)(end - at)), *stop = lf ? lf : end;
+
+		for (int i = 0; i < FACT_INDENT && at < stop && *at == ' '; i++)
+			at++;
+		buf_adds(&out, out.len ? "\n" : "");
+		buf_add(&out, at, (size_t)(stop - at));
+		at = stop + 1;
+	}
+	handoff_setn(&s->output, buf_str(&out), out.len);
+}
+
 static void add_failure(struct handoff *h, const struct agent *a, const struct fact_command *c)
 {
 	AUTO_FREE char *log = find_log(a, c->command);
@@ -235,12 +294,10 @@ static void add_failure(struct handoff *h, const struct agent *a, const struct f
 		    "`%s` fails with exit code %d (run %d time%s, last in round %" PRId64
 		    "); run it again to see it.",
 		    c->command, c->exit_code, c->times, c->times == 1 ? "" : "s", c->round);
-	size_t n = strlen(c->failure);
 
 	handoff_set(&s->command, c->command);
 	set_exit(s, c->exit_code);
-	handoff_setn(&s->output, c->failure,
-		     text_floor(c->failure, n, MIN(n, (size_t)OUTPUT_BYTES)));
+	set_output(s, c->failure);
 	handoff_set(&s->log, log);
 	if (!log)
 		return;
@@ -322,7 +379,7 @@ static void add_first_action(struct handoff *h, const struct facts *facts)
 	} else {
 		return;
 	}
-	if (file && !task)
+	if (file && (failing || !task))
 		handoff_set(&s->file, file->path);
 }
 
@@ -360,128 +417,6 @@ static void add_jobs(struct handoff *h, const struct agent *a)
 				->state = HANDOFF_OPEN;
 		at += n + (at[n] == '\n');
 	}
-}
-
-/* ---- what the document before said ---- */
-
-static bool holds(const struct handoff_part *part, const struct handoff_statement *s)
-{
-	for (size_t i = 0; i < part->n; i++) {
-		const struct handoff_statement *old = &part->list[i];
-
-		if (!strcmp(old->text, s->text) ||
-		    (s->file && old->file && !strcmp(old->file, s->file)))
-			return true;
-	}
-	return false;
-}
-
-/* Rounds and messages that it names are those of the generation that wrote it. */
-static void copy(struct handoff *h, enum handoff_part_name part, const struct handoff_statement *s,
-		 int64_t generation)
-{
-	struct handoff_statement *to = handoff_add(h, part, s->origin, s->text, strlen(s->text));
-
-	to->state = s->state;
-	to->has_exit = s->has_exit;
-	to->exit_code = s->exit_code;
-	to->generation = s->generation ? s->generation : generation;
-	to->uid = s->uid;
-#define COPY_FIELD(member, key) handoff_set(&to->member, s->member);
-	HANDOFF_FIELDS(COPY_FIELD)
-#undef COPY_FIELD
-}
-
-/* A failure of an earlier generation holds until its command was run again. */
-static bool was_run(const struct facts *facts, const struct handoff_statement *s)
-{
-	for (size_t i = 0; s->command && i < facts->n_commands; i++)
-		if (!strcmp(facts->commands[i].command, s->command))
-			return true;
-	return false;
-}
-
-/* How many statements of a part a document has at most when those of the one before come in. Without an end to it a job of many
- * generations ends up with a document that leaves no room to work. */
-static const struct carry {
-	enum handoff_part_name part;
-	bool commands; /* of `finished`: those that name a command, else those that name none */
-	size_t most;
-} carries[] = {
-	{HANDOFF_DONE_MEANS, false, 20},
-	{HANDOFF_RULED_OUT, false, 40},
-	{HANDOFF_DECISIONS, false, 40},
-	{HANDOFF_TEMPORARY, false, 20},
-	{HANDOFF_RISKS, false, 20},
-	{HANDOFF_FINISHED, false, 30},
-	{HANDOFF_FINISHED, true, PASSED_MOST},
-	{HANDOFF_FAILURES, false, 20},
-	{HANDOFF_FILES, false, FILES_MOST},
-};
-
-static bool is_of(const struct carry *c, const struct handoff_statement *s)
-{
-	return c->part != HANDOFF_FINISHED || (!s->commit && c->commands == (s->command != NULL));
-}
-
-static bool still_holds(const struct handoff *h, const struct agent *a, const struct carry *c,
-			const struct handoff_statement *s)
-{
-	return is_of(c, s) && !holds(&h->parts[c->part], s) && !was_run(&a->facts, s);
-}
-
-/* What was carried stands before what is new: the oldest is the first to go where there is no room. */
-static void put_first(struct handoff_part *part, size_t own)
-{
-	size_t carried = part->n - own;
-	struct handoff_statement *copy;
-
-	if (!own || !carried)
-		return;
-	copy = mem_array(NULL, part->n, sizeof(*copy));
-	memcpy(copy, part->list + own, carried * sizeof(*copy));
-	memcpy(copy + carried, part->list, own * sizeof(*copy));
-	memcpy(part->list, copy, part->n * sizeof(*copy));
-	free(copy);
-}
-
-static void say_left(struct handoff *h, const struct carry *c, size_t left)
-{
-	if (left && !c->commands)
-		add(h, HANDOFF_MISSING, HANDOFF_FROM_RECORD,
-		    "%s: %zu older ones stand in the documents of earlier generations; `recall` "
-		    "finds them",
-		    handoff_part_key(c->part), left);
-}
-
-static void carry_part(struct handoff *h, const struct agent *a, const struct carry *c)
-{
-	const struct handoff_part *from = &a->handoff->parts[c->part];
-	struct handoff_part *to = &h->parts[c->part];
-	size_t own = to->n, same = 0, wanted = 0, skip;
-
-	for (size_t i = 0; i < own; i++)
-		same += is_of(c, &to->list[i]);
-	for (size_t i = 0; i < from->n; i++)
-		wanted += still_holds(h, a, c, &from->list[i]);
-	skip = same + wanted > c->most ? MIN(wanted, same + wanted - c->most) : 0;
-	say_left(h, c, skip);
-	for (size_t i = 0; i < from->n; i++) {
-		if (!still_holds(h, a, c, &from->list[i]))
-			continue;
-		if (skip)
-			skip--;
-		else
-			copy(h, c->part, &from->list[i], a->handoff->generation);
-	}
-	put_first(to, own);
-}
-
-/* This generation's history begins with that document, so nothing in it would be found again. */
-static void carry_over(struct handoff *h, const struct agent *a)
-{
-	for (size_t i = 0; a->handoff && i < ARRAY_SIZE(carries); i++)
-		carry_part(h, a, &carries[i]);
 }
 
 /* ---- the document ---- */
@@ -524,6 +459,21 @@ static void name_missing(struct handoff *h)
 			add(h, HANDOFF_MISSING, HANDOFF_FROM_RECORD, "%s", rows[i].why);
 }
 
+/* Rounds are counted in each generation anew, so what names one says of which. */
+static void name_generation(struct handoff *h, int64_t generation)
+{
+	static const enum handoff_part_name parts[] = {HANDOFF_FINISHED, HANDOFF_FAILURES,
+						       HANDOFF_POINT, HANDOFF_FILES};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		for (size_t k = 0; k < h->parts[parts[i]].n; k++) {
+			struct handoff_statement *s = &h->parts[parts[i]].list[k];
+
+			if (s->origin == HANDOFF_FROM_RECORD && !s->generation)
+				s->generation = generation;
+		}
+}
+
 struct handoff *handoff_make(struct agent *a, enum handoff_reason reason, const char *why)
 {
 	struct handoff *h = handoff_new();
@@ -533,11 +483,15 @@ struct handoff *handoff_make(struct agent *a, enum handoff_reason reason, const 
 	add_words(h, &a->words);
 	add_finished(h, a);
 	add_memory(h, &a->memory);
-	add_said(h, &a->facts);
+	add_next(h, &a->facts);
+	add_decisions(h, &a->facts);
 	add_failures(h, a);
 	add_files(h, &a->facts);
-	carry_over(h, a);
+	add_names(h, &a->facts);
 	add_point(h, &a->facts);
+	name_generation(h, a->settings->generation);
+	if (a->handoff)
+		handoff_carry(h, a->handoff, &a->facts);
 	add_first_action(h, &a->facts);
 	add_jobs(h, a);
 	name_missing(h);

@@ -8,8 +8,9 @@
  *   ruled_out, decisions, risks   the model's working memory, and what it said of decisions
  *   failures        commands that failed and were not seen to pass since
  *   first_action    the failure, the open item, the announced step or the changed file that is newest
- *   tasks           the plan, pending lines of the working memory
- *   files, jobs, logs   calls and results
+ *   tasks           the plan, pending lines of the working memory, the step that was announced
+ *   files, names, jobs, logs   calls and results
+ *   and of all that    what the document before said and nothing since has overtaken (handoff_carry.h)
  *
  * It is enough to go on; what nobody could say stands under `missing`. handoff_ask.h adds a model's judgement.
  */

@@ -44,6 +44,7 @@
 	PART(DIFF, "diff_stat", "Changed lines", HANDOFF_ONE)                                      \
 	PART(TASKS, "tasks", "Task list", 0)                                                       \
 	PART(FILES, "files", "Files touched", 0)                                                   \
+	PART(NAMES, "names", "Functions and identifiers", 0)                                       \
 	PART(JOBS, "jobs", "Background jobs", 0)                                                   \
 	PART(LOGS, "logs", "Logs", 0)                                                              \
 	PART(DECISIONS, "decisions", "Decisions, and why", 0)                                      \
@@ -198,6 +199,10 @@ int handoff_parse(const char *bytes, size_t n, struct handoff **ret, struct err 
 int64_t handoff_bound(struct handoff *handoff, int64_t tokens,
 		      int64_t (*estimate)(const void *arg, const char *text, size_t n),
 		      const void *arg);
+
+/* How much of a long message stands as the goal: up to the end of a sentence, so that it is still what was said; all of
+ * it stands under `words`. */
+size_t handoff_goal_len(const char *text, size_t n);
 
 /* Why a generation ends (R1, R7). */
 enum handoff_reason {

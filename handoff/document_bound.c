@@ -8,10 +8,13 @@
  * all of them. Each loss leaves a line in `missing`.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "handoff/document_form.h"
+
+#define GOAL_BYTES 6000
 
 struct measure {
 	int64_t (*estimate)(const void *arg, const char *text, size_t n);
@@ -129,6 +132,24 @@ static void lose(struct handoff *handoff, const struct measure *m, size_t which,
 		return;
 	say_missing(handoff, lost, losses[which].what, losses[which].where);
 	*now = document_tokens(m, handoff);
+}
+
+static bool ends_sentence(const char *text, size_t at)
+{
+	return memchr(".!?;:\n", text[at - 1], 6) ||
+	       (at >= 3 && (!memcmp(text + at - 3, "。", 3) || !memcmp(text + at - 3, "！", 3) ||
+			    !memcmp(text + at - 3, "？", 3)));
+}
+
+size_t handoff_goal_len(const char *text, size_t n)
+{
+	size_t at = MIN(n, (size_t)GOAL_BYTES);
+
+	if (n <= GOAL_BYTES)
+		return n;
+	while (at > 0 && !ends_sentence(text, at))
+		at--;
+	return at ? at : n;
 }
 
 int64_t handoff_bound(struct handoff *handoff, int64_t tokens,

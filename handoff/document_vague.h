@@ -1,5 +1,5 @@
 /*
- * document_vague.h - words that say nothing: for document_check.c alone.
+ * document_vague.h - words that say nothing: for document_check.c, and for those who must not write what it refuses.
  */
 #ifndef BATON_HANDOFF_DOCUMENT_VAGUE_H
 #define BATON_HANDOFF_DOCUMENT_VAGUE_H

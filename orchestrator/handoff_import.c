@@ -3,6 +3,7 @@
  */
 #include "orchestrator/handoff_import.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonl.h"
@@ -13,6 +14,7 @@
 #define LINE_MAX_BYTES	((size_t)32 << 20)
 #define OUTPUT_BYTES	3000
 #define DOCUMENT_TOKENS 10000 /* R2 */
+#define TELLING_TOKENS	150   /* what telling of left-out constraints costs */
 
 struct import {
 	struct handoff *handoff;
@@ -85,7 +87,8 @@ void import_said(struct import *im, const char *text, size_t n)
 	if (strspn(text, " \t\r\n") == n)
 		return;
 	if (!im->handoff->parts[HANDOFF_GOAL].n)
-		handoff_add(im->handoff, HANDOFF_GOAL, HANDOFF_FROM_USER, text, n);
+		handoff_add(im->handoff, HANDOFF_GOAL, HANDOFF_FROM_USER, text,
+			    handoff_goal_len(text, n));
 	struct handoff_statement *s =
 		handoff_add(im->handoff, HANDOFF_WORDS, HANDOFF_FROM_USER, text, n);
 	handoff_set(&s->speaker, "person");
@@ -257,7 +260,41 @@ static void add_missing(struct import *im)
 	add_record(h, HANDOFF_MISSING, skipped);
 }
 
-static void finish(struct import *im)
+/* The oldest: about half of what is too much, since they differ in length. */
+static int64_t take_constraints(struct handoff *h, int64_t tokens)
+{
+	size_t n = h->parts[HANDOFF_CONSTRAINTS].n;
+	int64_t excess = tokens + TELLING_TOKENS - DOCUMENT_TOKENS;
+	size_t some = MAX((size_t)((int64_t)n * excess / tokens / 2), (size_t)1);
+
+	for (size_t i = 0; i < MIN(some, n - 1); i++)
+		handoff_remove(h, HANDOFF_CONSTRAINTS, 0);
+	return handoff_bound(h, DOCUMENT_TOKENS, NULL, NULL);
+}
+
+/* A session of weeks may lay down more than a document has room for. The newest stay; where the others are is said. */
+static void bound_constraints(struct import *im, const char *path)
+{
+	struct handoff *h = im->handoff;
+	struct handoff_part *constraints = &h->parts[HANDOFF_CONSTRAINTS];
+	size_t all = constraints->n;
+	int64_t tokens = handoff_bound(h, DOCUMENT_TOKENS, NULL, NULL);
+
+	while (tokens + TELLING_TOKENS > DOCUMENT_TOKENS && constraints->n > 1)
+		tokens = take_constraints(h, tokens);
+	if (constraints->n == all)
+		return;
+	AUTO_FREE char *whole = realpath(path, NULL);
+	AUTO_FREE char *text = mem_printf(
+		"constraints: the %zu oldest of %zu were left out for want of room; read "
+		"them in the messages of the user in %s",
+		all - constraints->n, all, whole ? whole : path);
+	add_record(h, HANDOFF_MISSING, text);
+	handoff_set(&add_record(h, HANDOFF_LOGS, "The session that this was made from.")->log,
+		    whole ? whole : path);
+}
+
+static void finish(struct import *im, const char *path)
 {
 	struct handoff *h = im->handoff;
 	AUTO_FREE char *why = mem_printf("made from a session of %s", im->tool);
@@ -270,7 +307,7 @@ static void finish(struct import *im)
 	add_point(im);
 	add_first_action(im);
 	add_missing(im);
-	handoff_bound(h, DOCUMENT_TOKENS, NULL, NULL);
+	bound_constraints(im, path);
 }
 
 static int on_record(struct json_object *record, int64_t offset, void *arg)
@@ -297,7 +334,7 @@ int handoff_import(const char *path, struct handoff **ret, struct import_counts 
 		rc = err_set(err, ERR_INVALID, "'%s' is no session file of Claude Code or Codex",
 			     path);
 	if (rc == 0) {
-		finish(&im);
+		finish(&im, path);
 		*ret = take_ptr(im.handoff);
 		*ret_counts = im.counts;
 	}

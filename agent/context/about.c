@@ -135,6 +135,20 @@ static const char *skip_spaces(const char *s)
 	return s + strspn(s, " \t");
 }
 
+/* `sed -n 2,9p`: prints lines. Any other script of sed may write, and so may further options. */
+static bool sed_prints(const char *s, size_t n)
+{
+	const char *at = skip_spaces(s + 3), *end = s + n;
+
+	if (end - at < 4 || memcmp(at, "-n", 2) != 0 || (at[2] != ' ' && at[2] != '\t'))
+		return false;
+	at = skip_spaces(at + 2);
+	char quote = *at == '\'' || *at == '"' ? *at++ : ' ';
+	at += strspn(at, "0123456789,$+");
+	return at < end && *at == 'p' && (at + 1 == end || at[1] == quote) &&
+	       !memmem(at, (size_t)(end - at), " -", 2);
+}
+
 /* One command of a line: everything up to the next separator. `env X` runs X, `sort -o` writes, `find`
  * may delete: what has such options is not on the list or is taken out here. */
 static bool part_looks(const char *s, size_t n)
@@ -148,6 +162,8 @@ static bool part_looks(const char *s, size_t n)
 				 ARRAY_SIZE(git_lookers)) &&
 		       !memmem(s, n, "--output", 8);
 	}
+	if (len == 3 && !memcmp(s, "sed", 3))
+		return sed_prints(s, n);
 	if (!is_one_of(s, len, lookers, ARRAY_SIZE(lookers)))
 		return false;
 	if (len == 3 && !memcmp(s, "env", 3))

@@ -202,6 +202,17 @@ static const struct block *find_call(const struct message *answer, const char *i
 	return NULL;
 }
 
+static void take_change(struct facts *facts, const char *path, struct json_object *input,
+			int64_t round)
+{
+	static const char *const members[] = {"new_string", "content"};
+
+	take_file(facts, path, true, round);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		facts_take_written(facts, json_str(input, members[i], ""),
+				   json_str_len(input, members[i]), round);
+}
+
 static void take_result(struct facts *facts, const struct block *result, int64_t round)
 {
 	const struct block *call = find_call(facts->answer, result->id);
@@ -216,7 +227,7 @@ static void take_result(struct facts *facts, const struct block *result, int64_t
 		take_command(facts, command, result, round);
 	else if (path && !result->is_error &&
 		 (!strcmp(call->name, "edit") || !strcmp(call->name, "write")))
-		take_file(facts, path, true, round);
+		take_change(facts, path, input, round);
 	else if (path && !result->is_error && !strcmp(call->name, "read"))
 		take_file(facts, path, false, round);
 }
@@ -258,6 +269,33 @@ static bool says_decision(const char *s, size_t n)
 		if (text_find_nocase(s, n, marks[i]))
 			return true;
 	return false;
+}
+
+/* "So load() must round by account": a conclusion that is drawn aloud is a decision, too. */
+static bool says_conclusion(const char *s, size_t n)
+{
+	static const char *const starts[] = {"so", "therefore", "hence", "thus", "因此", "所以"};
+	static const char *const musts[] = {" must ", " has to ", " have to ", "必须", "要"};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		size_t len = strlen(starts[i]);
+
+		found |= n > len && text_find_nocase(s, len, starts[i]) &&
+			 !isalnum((unsigned char)s[len]);
+	}
+	for (size_t i = 0; found && i < ARRAY_SIZE(musts); i++)
+		if (text_find_nocase(s, n, musts[i]))
+			return true;
+	return false;
+}
+
+/* "Decision:" at the end of a line is said of the sentence behind it. */
+static bool ends_in_colon(const char *s, size_t n)
+{
+	while (n && isspace((unsigned char)s[n - 1]))
+		n--;
+	return n && (s[n - 1] == ':' || (n >= 3 && !memcmp(s + n - 3, "：", 3)));
 }
 
 static void drop_saying(struct facts *facts, size_t at)
@@ -304,8 +342,14 @@ static void take_sayings(struct facts *facts, const struct block *b, int64_t rou
 			add_saying(facts, SAID_NEXT, text, b->text_len - s.list[i].at, round);
 			break;
 		}
-		if (says_decision(text, n))
-			add_saying(facts, SAID_DECISION, text, n, round);
+		if (says_decision(text, n) && ends_in_colon(text, n) && i + 1 < s.n) {
+			const struct sentence *last = &s.list[++i];
+
+			n = last->at + last->n - (size_t)(text - b->text);
+		} else if (!says_decision(text, n) && !says_conclusion(text, n)) {
+			continue;
+		}
+		add_saying(facts, SAID_DECISION, text, n, round);
 	}
 	sentences_release(&s);
 }

@@ -70,8 +70,10 @@ void facts_release(struct facts *facts); /* also of a zeroed struct */
 /* Looks at what was appended since the last time. */
 void facts_take(struct facts *facts, const struct conversation *conversation);
 
-/* facts_names.c: functions and identifiers that the model spoke of, identifiers that a result shows. */
+/* facts_names.c: functions and identifiers that the model spoke of, those at the beginning of what it wrote into a file,
+ * identifiers that a result shows. */
 void facts_take_spoken(struct facts *facts, const char *s, size_t n, int64_t round);
+void facts_take_written(struct facts *facts, const char *s, size_t n, int64_t round);
 void facts_take_shown(struct facts *facts, const char *s, size_t n, int64_t round);
 /* The names alone, at most so many tokens of each kind. */
 void facts_write_names(const struct facts *facts, int64_t tokens, struct buf *out);

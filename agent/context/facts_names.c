@@ -1,8 +1,8 @@
 /*
  * facts_names.c - names that the work hangs on: functions that the model spoke of, identifiers that were seen.
  *
- * A function counts when it is spoken of as one, `name()` in the model's own words: source that was read has
- * hundreds, and they can be read again. An identifier (a ticket, a trace, a digest) often stands once, in a
+ * A function counts when it is spoken of as one, `name()` in the model's own words, or stands first in what it wrote:
+ * source that was read has hundreds, and they can be read again. An identifier (a ticket, a trace, a digest) often stands once, in a
  * result that cannot be had again. What has a few of them was asked for them; a log has a line full each, and
  * those are looked up in the log. Names only, of letters, digits and a few marks: no sentence of a hostile output
  * comes back this way.
@@ -22,6 +22,7 @@
 #define ID_DIGITS	  3    /* in one part of it: x86_64-linux is none */
 #define LOOKED_AT	  8192 /* bytes of a result */
 #define IDS_OF_A_RESULT	  4
+#define FUNCTIONS_WRITTEN 4 /* of one edit */
 
 /* One look at a byte: every result is gone through. */
 enum { DIGIT = 1, HEX = 2, ALPHA = 4, NAME = 8, ID = 16, ALNUM = DIGIT | ALPHA };
@@ -91,17 +92,22 @@ static bool is_keyword(const char *s, size_t n)
 	return false;
 }
 
-static void take_functions(struct facts *facts, const char *s, size_t n, int64_t round)
+static void take_functions(struct facts *facts, const char *s, size_t n, size_t most, int64_t round)
 {
-	for (const char *open = s; (open = memchr(open, '(', (size_t)(s + n - open))); open++) {
+	const char *open = s;
+
+	for (size_t taken = 0; taken < most && (open = memchr(open, '(', (size_t)(s + n - open)));
+	     open++) {
 		const char *from = open;
 
 		while (from > s && is_a(from[-1], NAME))
 			from--;
 		size_t len = (size_t)(open - from);
 		if (len >= FUNCTION_SHORTEST && len <= LONGEST && !is_a(*from, DIGIT) &&
-		    !is_keyword(from, len))
+		    !is_keyword(from, len)) {
 			take_name(facts, NAME_FUNCTION, from, len, round);
+			taken++;
+		}
 	}
 }
 
@@ -186,7 +192,14 @@ static void take_ids(struct facts *facts, const char *s, size_t n, int64_t round
 
 void facts_take_spoken(struct facts *facts, const char *s, size_t n, int64_t round)
 {
-	take_functions(facts, s, n, round);
+	take_functions(facts, s, n, SIZE_MAX, round);
+	take_ids(facts, s, n, round);
+}
+
+/* A few: whoever writes a file says what it is for at its top, and the file can be read again. */
+void facts_take_written(struct facts *facts, const char *s, size_t n, int64_t round)
+{
+	take_functions(facts, s, n, FUNCTIONS_WRITTEN, round);
 	take_ids(facts, s, n, round);
 }
 

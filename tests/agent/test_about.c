@@ -46,6 +46,9 @@ static void test_only_looks(void **state)
 		"grep -rn x . | sort | uniq -c",
 		"env",
 		"cd src; ls",
+		"sed -n 2,9p a",
+		"sed -n '$p' a | wc -l",
+		"sed -n \"2,+4p\" a b",
 	};
 	static const char *const no[] = {
 		"",
@@ -66,6 +69,13 @@ static void test_only_looks(void **state)
 		"git stash list",
 		"find . -delete",
 		"a.sh",
+		"sed 2p a",
+		"sed -i s/a/b/ a",
+		"sed -n 2,9p -i a",
+		"sed -n '2p' -e 'w b' a",
+		"sed -n '2w b' a",
+		"sed -n '/x/p' a",
+		"sed -n",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(yes); i++)

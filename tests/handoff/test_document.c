@@ -219,6 +219,29 @@ static void test_names(void **state)
 	assert_int_equal(handoff_reason_find("", &reason), -1);
 }
 
+/* A goal that is cut within a sentence is not what the user said any more, and a check refuses it. */
+static void test_goal_ends_with_a_sentence(void **state)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	assert_int_equal(handoff_goal_len("Fix it", 6), 6);
+	while (text.len < 9000)
+		buf_addf(&text, "Sentence %zu is one of many. ", text.len);
+	size_t n = handoff_goal_len(text.data, text.len);
+	assert_in_range(n, 5900, 6000);
+	assert_int_equal(text.data[n - 1], '.');
+	buf_clear(&text);
+	while (text.len < 9000)
+		buf_adds(&text, "word ");
+	assert_int_equal(handoff_goal_len(text.data, text.len), text.len);
+	buf_clear(&text);
+	while (text.len < 9000)
+		buf_adds(&text, "\xe5\x8f\xa5\xe5\xad\x90\xe3\x80\x82");
+	n = handoff_goal_len(text.data, text.len);
+	assert_in_range(n, 5900, 6000);
+	assert_int_equal(n % 9, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_newer_version),
 		cmocka_unit_test(test_statements),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_goal_ends_with_a_sentence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,38 @@ static void test_huge(void **state)
 	file_remove_tree(dir, NULL);
 }
 
+/* R2: a session that lays down more than a document has room for; what is left out can be found. */
+static void r2_constraints_are_bounded(void **state)
+{
+	char dir[] = "/tmp/baton-import-XXXXXX";
+	AUTO_BUF struct buf text = BUF_INIT, out = BUF_INIT;
+	struct handoff *handoff = NULL;
+	struct import_counts counts;
+	struct err err = ERR_INIT;
+
+	assert_non_null(mkdtemp(dir));
+	AUTO_FREE char *path = file_join(dir, "s.jsonl");
+	for (int i = 0; i < 1500; i++)
+		buf_addf(&text,
+			 "{\"type\":\"user\",\"message\":{\"content\":\"Never change the file "
+			 "src/part%d.c.\"}}\n",
+			 i);
+	if (file_write_atomic(AT_FDCWD, path, text.data, text.len, 0600, &err) < 0 ||
+	    handoff_import(path, &handoff, &counts, &err) < 0)
+		fail_msg("%s", err.message);
+	handoff_to_markdown(handoff, &out);
+	assert_in_range(out.len, 30000, 40000);
+	const struct handoff_part *list = &handoff->parts[HANDOFF_CONSTRAINTS];
+	assert_in_range(list->n, 100, 1499);
+	assert_string_equal(list->list[list->n - 1].text, "Never change the file src/part1499.c.");
+	assert_non_null(strstr(buf_str(&out), " of 1500 were left out for want of room"));
+	assert_non_null(strstr(buf_str(&out), path));
+	assert_string_equal(handoff->parts[HANDOFF_LOGS].list[0].log, path);
+	expect_good(handoff);
+	handoff_free(handoff);
+	file_remove_tree(dir, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_codex),
 		cmocka_unit_test(test_nothing_of_theirs),
 		cmocka_unit_test(test_huge),
+		cmocka_unit_test(r2_constraints_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
