@@ -12,6 +12,7 @@
 #include "agent/calls.h"
 #include "agent/compact.h"
 #include "agent/context/epoch.h"
+#include "agent/handoff_take.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -110,6 +111,17 @@ static void write_chunks(const char *text, const struct golden_step *call, size_
 	buf_adds(out, "data: [DONE]\n\n");
 }
 
+static void write_answer(struct golden_agent *ga, const char *text, const struct golden_step *call,
+			 struct buf *out)
+{
+	size_t id = (size_t)ga->agent.conversation.round;
+
+	if (ga->agent.settings->model->api == MODEL_API_ANTHROPIC)
+		write_events(text, call, id, out);
+	else
+		write_chunks(text, call, id, out);
+}
+
 /* Counts are not told: the ledger rests on its own. */
 static void write_stream(struct golden_agent *ga, enum call_purpose purpose, const char *body,
 			 size_t n, struct buf *out)
@@ -118,7 +130,9 @@ static void write_stream(struct golden_agent *ga, enum call_purpose purpose, con
 	const struct golden_step *call = NULL;
 	const char *text = "Understood.";
 
-	if (purpose == CALL_COMPACT) {
+	if (purpose == CALL_COMPACT && ga->judgement) {
+		text = ga->judgement;
+	} else if (purpose == CALL_COMPACT) {
 		summarise(ga->options.summariser, ga->golden, (int)ga->agent.conversation.round,
 			  &ga->random, &ga->lies, &written);
 		text = buf_str(&written);
@@ -130,10 +144,12 @@ static void write_stream(struct golden_agent *ga, enum call_purpose purpose, con
 		call = ga->step;
 		text = call->say;
 	}
-	if (ga->agent.settings->model->api == MODEL_API_ANTHROPIC)
-		write_events(text, call, ga->at, out);
-	else
-		write_chunks(text, call, ga->at, out);
+	write_answer(ga, text, call, out);
+}
+
+void golden_agent_stream(struct golden_agent *ga, const struct golden_step *call, struct buf *out)
+{
+	write_answer(ga, call ? call->say : "Done.", call, out);
 }
 
 /* ---- the transport ---- */
@@ -182,7 +198,7 @@ static void answer(struct golden_agent *ga, struct golden_call *open, struct err
 		return;
 	const char *body = call.events->body(call.user, &n);
 	keep_body(ga, call.request.purpose, body, n);
-	if (!ga->options.model || (ga->step && call.request.purpose == CALL_MAIN))
+	if (!ga->options.model || ga->judgement || (ga->step && call.request.purpose == CALL_MAIN))
 		write_stream(ga, call.request.purpose, body, n, &stream);
 	else if (ga->options.model(ga->options.arg, &call.request, body, n, &stream) < 0)
 		end = (struct call_end){.outcome = "failed",
@@ -219,6 +235,10 @@ static int run_recorded(struct tool_context *ctx, const char *call_id, struct js
 {
 	const struct golden_step *step = current->step;
 
+	if (current->live) {
+		current->options.live(current->options.arg, current->live, input, ret);
+		return 0;
+	}
 	buf_add(&ret->text, step->result.data, step->result.len);
 	ret->exit_code = step->exit_code;
 	ret->is_error = step->exit_code > 0;
@@ -251,8 +271,9 @@ static char *start_members(const struct golden *g, const struct golden_options *
 
 	buf_addf(&out,
 		 "{\"model\":{\"window\":%lld,\"max_output\":4000},\"role\":{\"max_rounds\":1000},"
-		 "\"context\":%s,\"task\":",
-		 (long long)o->window, o->context ? o->context : "{}");
+		 "\"generation\":%lld,\"context\":%s,\"task\":",
+		 (long long)o->window, (long long)MAX(o->generation, (int64_t)1),
+		 o->context ? o->context : "{}");
 	json_write_cstr(&out, g->task);
 	buf_adds(&out, ",\"instructions\":[");
 	if (g->instructions) {
@@ -260,7 +281,14 @@ static char *start_members(const struct golden *g, const struct golden_options *
 		json_write_cstr(&out, g->instructions);
 		buf_addc(&out, '}');
 	}
-	buf_adds(&out, "]}");
+	buf_addc(&out, ']');
+	if (o->home)
+		buf_addf(&out, ",\"dirs\":{\"generation\":\"%s/%lld\"}", o->home,
+			 (long long)o->generation);
+	if (o->handoff)
+		buf_addf(&out, ",\"handoff\":{\"file\":\"%s\",\"from\":%lld,\"reason\":\"rounds\"}",
+			 o->handoff, (long long)o->generation - 1);
+	buf_addc(&out, '}');
 	return buf_take(&out);
 }
 
@@ -308,7 +336,8 @@ struct golden_agent *golden_agent_new(const struct golden *golden,
 	ga->agent.transport = (struct transport){start, cancel, wait_answer, settle, ga};
 	must(agent_make(&ga->agent, tools, n_tools, &e), &e);
 	ga->agent.toolbox.needs_nothing = true;
-	agent_add_user(&ga->agent, conversation_opening(ga->agent.settings));
+	agent_add_user(&ga->agent,
+		       handoff_opening(&ga->agent, conversation_opening(ga->agent.settings)));
 	return ga;
 }
 
@@ -377,16 +406,52 @@ void golden_agent_play(struct golden_agent *ga, int round)
 {
 	const struct golden *g = ga->golden;
 
-	while (ga->at < g->n_steps &&
-	       (ga->agent.conversation.round < round || g->steps[ga->at].user)) {
+	while (ga->at < g->n_steps && (ga->played < round || g->steps[ga->at].user)) {
 		ga->step = &g->steps[ga->at];
 		if (ga->step->user)
 			say(ga, ga->step->user);
 		else
 			play_round(ga);
+		ga->played += !ga->step->user;
 		ga->at++;
 	}
 	ga->step = NULL;
+}
+
+/* As round.c does it with an answer that calls nothing. */
+static void nudge(struct golden_agent *ga)
+{
+	struct message *m = message_new(MESSAGE_USER);
+
+	message_add_text(m, ORIGIN_NUDGE, "Go on.", 6);
+	agent_add_user(&ga->agent, m);
+}
+
+bool golden_agent_act(struct golden_agent *ga, const struct golden_step *step)
+{
+	struct agent *a = &ga->agent;
+	struct ask_result r = {.ttft_ms = -1};
+	struct err e = ERR_INIT;
+	const struct message *m;
+
+	ga->step = step;
+	view_sync(&a->view, &a->conversation);
+	ask(ga, &r);
+	append_answer(ga, &r.answer);
+	stream_answer_release(&r.answer);
+	m = conversation_last(&a->conversation);
+	for (size_t i = 0; i < m->n_blocks; i++)
+		if (m->blocks[i].kind == BLOCK_TOOL_CALL)
+			ga->live = m->blocks[i].name;
+	bool called = ga->live != NULL;
+	current = ga;
+	if (called)
+		must(calls_run(a, m, false, &e), &e);
+	else
+		nudge(ga);
+	ga->live = NULL;
+	ga->step = NULL;
+	return called;
 }
 
 /* ---- mutants ---- */

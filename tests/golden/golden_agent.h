@@ -37,6 +37,13 @@ struct golden_options {
 		*model_row;  /* of that model: taken over; NULL: one for tests, of the openai API */
 	const char *context; /* members of the start document's `context`, JSON text; NULL: none */
 	void *arg;
+	/* A generation behind a reset: its number, the folder of all of them, and the document it begins from. 0 and
+	 * NULL: the first, in a folder of its own. */
+	int64_t generation;
+	const char *home, *handoff;
+	/* Runs a call that is not recorded (golden_agent_act). */
+	void (*live)(void *arg, const char *tool, struct json_object *input,
+		     struct tool_result *ret);
 };
 
 struct golden_call { /* events NULL: none is open */
@@ -51,8 +58,11 @@ struct golden_agent {
 	const struct golden *golden;
 	struct golden_options options;
 	char *folder;
-	size_t at; /* the next step */
+	size_t at;	       /* the next step */
+	int played;	       /* rounds of the conversation, here and in generations before */
+	const char *judgement; /* the answer to handoff_ask; NULL: there is none */
 	const struct golden_step *step;
+	const char *live; /* the tool of a call that options.live runs */
 	uint64_t random;
 	struct lies lies;
 	int compactions;
@@ -68,6 +78,11 @@ struct golden_agent *golden_agent_new(const struct golden *golden,
 void golden_agent_free(struct golden_agent *ga);
 /* Goes on until `round` is over. Notes are kept (H4) unless the context says `"notes":false`. */
 void golden_agent_play(struct golden_agent *ga, int round);
+/* A round whose call is made by options.live: this one, or with NULL what the model answers. False: it called
+ * nothing. */
+bool golden_agent_act(struct golden_agent *ga, const struct golden_step *step);
+/* The bytes of an answer with this call, or without one, as the model's API has them. */
+void golden_agent_stream(struct golden_agent *ga, const struct golden_step *call, struct buf *out);
 /* A compaction now: by the notes if there are any and they can be used, else by a summary. */
 void golden_agent_compact(struct golden_agent *ga);
 /* One rung of the ladder on its own; returns the tokens that it freed. */

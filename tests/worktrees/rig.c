@@ -60,8 +60,8 @@ static char **rig_env(struct rig *rig)
 	return env_filter(allow, extra);
 }
 
-/* stdout of /bin/sh -e -c SCRIPT; its stderr goes to ours. */
-static int shell(struct rig *rig, const char *folder, const char *script, struct buf *out)
+/* /bin/sh -e -c SCRIPT; its stderr goes to ours. */
+int rig_sh_output(struct rig *rig, const char *folder, const char *script, struct buf *out)
 {
 	AUTO_FREE char *cwd = file_join(rig->dir, folder);
 	const char *const argv[] = {"sh", "-e", "-c", script, NULL};
@@ -93,7 +93,7 @@ static int shell(struct rig *rig, const char *folder, const char *script, struct
 char *rig_sh(struct rig *rig, const char *folder, const char *script)
 {
 	AUTO_BUF struct buf out = BUF_INIT;
-	int status = shell(rig, folder, script, &out);
+	int status = rig_sh_output(rig, folder, script, &out);
 
 	if (status != 0)
 		fail_msg("script failed (%d): %s", status, script);
@@ -106,7 +106,7 @@ int rig_sh_status(struct rig *rig, const char *folder, const char *script)
 {
 	AUTO_BUF struct buf out = BUF_INIT;
 
-	return shell(rig, folder, script, &out);
+	return rig_sh_output(rig, folder, script, &out);
 }
 
 static int on_frame(struct channel *channel, const struct frame *frame, void *arg, struct err *err)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "handoff/channel.h"
@@ -38,6 +39,8 @@ void rig_free(struct rig *rig); /* removes the folder */
  * the last newline (caller frees). */
 char *rig_sh(struct rig *rig, const char *folder, const char *script);
 int rig_sh_status(struct rig *rig, const char *folder, const char *script);
+/* Its status as of waitpid, and its output appended; nothing is asserted. */
+int rig_sh_output(struct rig *rig, const char *folder, const char *script, struct buf *out);
 
 /* One operation, waited for. NULL and err on failure; the answer is the caller's. body is put. */
 struct json_object *rig_call(struct rig *rig, const char *op, struct json_object *body,
