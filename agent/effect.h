@@ -27,6 +27,9 @@ struct effect_ask {
 	size_t len;
 };
 
+/* What commands wrote into the worktree and its repository is durable, before a record says that the work is done: nobody
+ * would look at it again after a power cut. One sync of the file system, once in a conversation. */
+void effect_settle(const struct agent *a);
 /* Sends it; the answer is looked for with waiter_acked. */
 void effect_send(struct agent *a, const struct effect_ask *ask);
 /* Sends it and waits. *ret_answer is the body, borrowed until the next question of this kind. -1: stopped or alone. */

@@ -75,6 +75,7 @@ static int deliver(struct agent *a, struct json_object *report, const char *call
 		.len = body.len,
 	};
 	event_state(a->channel, ACTIVITY_REPORTING, "");
+	effect_settle(a);
 	if (effect_run(a, &ask, &ok, &answer, err) < 0)
 		return -1;
 	if (!ok)

@@ -67,6 +67,7 @@ static int ask_parent(struct agent *a, const struct handoff *h, const char *why,
 		.len = body.len,
 	};
 	event_state(a->channel, ACTIVITY_REPORTING, "handoff");
+	effect_settle(a);
 	if (effect_run(a, &ask, &ok, &text, err) < 0)
 		return -1;
 	buf_clear(wrong);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -76,8 +77,7 @@ enum fate { FATE_GO_ON, FATE_SUCCEED, FATE_COLLECT, FATE_LOOK };
 /* Reasons are for people; what the system said stands in them as it says it (err_sys). */
 bool agent_ended_for_room(const char *reason)
 {
-	static const int numbers[] = {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE,
-				      ENOMEM, EAGAIN, EIO,   EROFS};
+	static const int numbers[] = {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, EAGAIN};
 
 	for (size_t i = 0; reason && i < ARRAY_SIZE(numbers); i++) {
 		if (strstr(reason, strerror(numbers[i])))
@@ -119,22 +119,11 @@ static bool is_unwanted(const struct agent_record *agent)
 			   spawner->state == AGENT_COLLECTING || spawner->state == AGENT_DONE);
 }
 
-static bool reported(const struct replay_agent *past)
-{
-	return past->report && past->report_call && strcmp(past->report_call, "by-rule") != 0;
-}
-
-/* It was killed or stopped between the acknowledgement of its report and its last word: the work is reported, and a second
- * process would report it twice. */
-static bool cut_after_report(const struct replay_agent *past)
-{
-	return past->ended && past->status && reported(past) &&
-	       (strcmp(past->status, "lost") == 0 || strcmp(past->status, "stopped") == 0);
-}
-
 static enum fate fate_of(const struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
+	bool by_model =
+		past->report && past->report_call && strcmp(past->report_call, "by-rule") != 0;
 
 	if (!past->spawned)
 		return FATE_GO_ON;
@@ -143,9 +132,7 @@ static enum fate fate_of(const struct agent_record *agent)
 	if (past->reset)
 		return FATE_SUCCEED;
 	if (!past->ended)
-		return reported(past) ? FATE_COLLECT : FATE_GO_ON;
-	if (cut_after_report(past))
-		return FATE_COLLECT;
+		return by_model ? FATE_COLLECT : FATE_GO_ON;
 	if (!past->status || !ended_for_good(agent))
 		return FATE_GO_ON;
 	return past->done && !past->incomplete ? FATE_LOOK : FATE_COLLECT;
@@ -209,22 +196,71 @@ static void go_on(struct agent_record *agent)
 	agent_launch(agent);
 }
 
-static void note_late_files(struct agent_record *agent, struct json_object *answer)
+/* The paths that carry this mark, LATE_FILES_MAX at most; "" for none. */
+static void list_marked(struct json_object *answer, const char *mark, struct buf *out)
 {
 	struct json_object *files = json_arr(answer, "files");
-	AUTO_BUF struct buf text = BUF_INIT;
 	size_t n = 0;
 
 	for (size_t i = 0; i < json_len(files); i++) {
-		if (json_flag(json_at(files, i), "late", false) && n++ < LATE_FILES_MAX)
-			buf_addf(&text, "%s%s", text.len ? ", " : "",
+		if (json_flag(json_at(files, i), mark, false) && n++ < LATE_FILES_MAX)
+			buf_addf(out, "%s%s", out->len ? ", " : "",
 				 json_str(json_at(files, i), "path", ""));
 	}
-	if (!n)
+	if (n > LATE_FILES_MAX)
+		buf_adds(out, " and more");
+}
+
+static void add_note(struct agent_record *agent, const struct buf *text)
+{
+	json_object_array_add(agent->notes, json_object_new_string(buf_str(text)));
+}
+
+static void note_late_files(struct agent_record *agent, struct json_object *answer)
+{
+	AUTO_BUF struct buf names = BUF_INIT;
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	list_marked(answer, "late", &names);
+	if (!names.len)
 		return;
-	AUTO_FREE char *line = mem_printf("files that changed while the run was cut off: %s%s",
-					  buf_str(&text), n > LATE_FILES_MAX ? " and more" : "");
-	json_object_array_add(agent->notes, json_object_new_string(line));
+	buf_addf(&text, "files that changed while the run was cut off: %s", buf_str(&names));
+	add_note(agent, &text);
+}
+
+/* Did the machine start after the last record? By a power cut or not: nobody wrote down which. */
+static bool machine_restarted(const struct replay *past)
+{
+	struct timespec up;
+
+	if (!past->last_ms || clock_gettime(CLOCK_BOOTTIME, &up) < 0)
+		return false;
+	return clock_wall_ms() - ((int64_t)up.tv_sec * 1000 + up.tv_nsec / 1000000) > past->last_ms;
+}
+
+/* Edits are synced one by one; what a command writes is synced by nobody, and syncing a whole file system after each
+ * command would cost each round more than all the rest of it. So the transcript may tell of effects that are gone. */
+static void note_restart(struct agent_record *agent, struct json_object *answer)
+{
+	const char *checkpoint = json_str(answer, "checkpoint", NULL);
+	AUTO_BUF struct buf names = BUF_INIT;
+	AUTO_BUF struct buf text = BUF_INIT;
+
+	if (!machine_restarted(agent->run->replay))
+		return;
+	list_marked(answer, "damaged", &names);
+	buf_adds(&text, "the machine was restarted meanwhile: what commands wrote shortly before "
+			"may be lost or incomplete, "
+			"commits too (what the edit and write tools wrote is kept); look before "
+			"you rely on it");
+	if (names.len)
+		buf_addf(&text, "; empty or ended by zeros, as a power cut leaves files: %s",
+			 buf_str(&names));
+	if (checkpoint)
+		buf_addf(&text,
+			 "; the last checkpoint has them as they were then (git show %.12s:FILE)",
+			 checkpoint);
+	add_note(agent, &text);
 }
 
 /* Whatever it did is in the worktree and nowhere else: it would do it once more without a word (R6). */
@@ -268,8 +304,10 @@ static void on_changed(struct json_object *answer, const struct err *failure, vo
 		collect_start(agent);
 		return;
 	}
-	if (!failure)
+	if (!failure) {
 		note_late_files(agent, answer);
+		note_restart(agent, answer);
+	}
 	tell_reopened(agent, "kept", NULL);
 }
 
@@ -278,6 +316,7 @@ static void ask_what_changed(struct agent_record *agent)
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
 
 	json_set_i64(request, "since_ms", agent->run->replay->last_ms + LAST_WORD_GRACE_MS);
+	json_set_bool(request, "damaged", true);
 	git_client_call(agent->run->git_client, "status", request, on_changed, agent);
 }
 
@@ -348,12 +387,10 @@ static void bring_home(struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
 	AUTO_JSON struct json_object *request = NULL;
-	const char *status = past->status ? past->status : past->report ? "done" : "stopped";
-	bool cut = cut_after_report(past);
 
-	agent->status = mem_strdup(cut ? "done" : status);
-	agent->reason = cut ? NULL : mem_strdup(past->reason);
-	if (!past->ended || cut)
+	agent->status = mem_strdup(past->status ? past->status : past->report ? "done" : "stopped");
+	agent->reason = mem_strdup(past->reason);
+	if (!past->ended)
 		agent_journal_ended(agent);
 	agent->state = AGENT_COLLECTING;
 	agent->worktree_made = past->worktree_made;

@@ -7,7 +7,9 @@
  *    `creating`; its HEAD keeps the base from the user's gc from here on
  * 2. the private repository, then both refs (the branch, and the pin)
  * 3. without the lock, in parallel: the folder, its .git file, the files
- * 4. a copy of the index for baton's own use, and state `ready`
+ * 4. a copy of the index for baton's own use
+ * 5. all of it durable, then state `ready`: a power cut leaves a worktree that is whole, or one that says that it is
+ *    not and is made anew
  *
  * A failure undoes the steps in reverse; only what this call made is removed.
  */
@@ -164,6 +166,7 @@ static int fill(const struct work *work, bool small, struct json_object *answer,
 		rc = fill_large(work, answer, err);
 	/* From here on a box may write the private index; this copy stays what we wrote. */
 	if (rc == 0 && disk_copy(index, base_index, err) == 0 &&
+	    disk_settle(work->repo->common_dir, work->worktree, err) == 0 &&
 	    entry_set_state(work, ENTRY_READY, err) == 0) {
 		json_set_i64(answer, "files", checkout_count(index));
 		return 0;

@@ -53,7 +53,7 @@ static int copy_bytes(int in, int out, const char *to, struct err *err)
 		if (n == 0)
 			return 0;
 		if (file_write_all(out, block, (size_t)n, err) < 0)
-			return err_prefix(err, "'%s'", to);
+			return -1;
 	}
 }
 
@@ -133,6 +133,28 @@ int disk_mkdirs(const char *path, struct err *err)
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_sys(err, "cannot make '%s'", path);
 	return 0;
+}
+
+static int settle(const char *path, dev_t *done, struct err *err)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(err, "cannot open '%s'", path);
+	if (st.st_dev == *done)
+		return 0;
+	*done = st.st_dev;
+	return syncfs(fd) < 0 ? err_sys(err, "cannot sync '%s'", path) : 0;
+}
+
+int disk_settle(const char *one, const char *other, struct err *err)
+{
+	dev_t done = 0;
+
+	if (settle(one, &done, err) < 0)
+		return -1;
+	return other ? settle(other, &done, err) : 0;
 }
 
 char *disk_free_name(const char *path, const char *suffix)

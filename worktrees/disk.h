@@ -33,6 +33,10 @@ int disk_remove(const char *path, struct err *err);
  * nothing after a power cut. */
 int disk_mkdirs(const char *path, struct err *err);
 
+/* Everything that was written below these folders is durable, in one go for each file system: dozens of files and
+ * folders, each synced on its own, would take dozens of flushes. NULL: none. */
+int disk_settle(const char *one, const char *other, struct err *err);
+
 /* A name beside `path` that does not exist yet: path + suffix + number. Caller frees. */
 char *disk_free_name(const char *path, const char *suffix);
 

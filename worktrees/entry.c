@@ -62,13 +62,23 @@ static int fill(const struct work *work, const char *dir, struct err *err)
 
 	json_write_pretty(&text, mark);
 	if (put_in(dir, "locked", locked, false, err) < 0 ||
-	    put_in(dir, "baton", buf_str(&text), false, err) < 0 ||
+	    put_in(dir, "baton", buf_str(&text), true, err) < 0 ||
 	    put_in(dir, "commondir", "../..\n", false, err) < 0 ||
 	    put_in(dir, "gitdir", gitdir, false, err) < 0)
 		return -1;
-	/* A HEAD without bytes after a power cut would break the user's gc: the one file worth a
-	 * sync. */
-	return put_in(dir, "HEAD", head, true, err);
+	/* A HEAD without bytes after a power cut would break the user's gc, and without our mark nobody could tell
+	 * what the entry is: the two files worth a sync. */
+	if (put_in(dir, "HEAD", head, true, err) < 0)
+		return -1;
+	return file_sync_dir(dir, err);
+}
+
+/* The first worktree of a repository makes the folder of entries. */
+static int make_root(const struct repo *repo, const char *root, struct err *err)
+{
+	if (mkdir(root, 0777) == 0)
+		return file_sync_dir(repo->common_dir, err);
+	return errno == EEXIST ? 0 : err_sys(err, "cannot make '%s'", root);
 }
 
 int entry_make(const struct work *work, struct err *err)
@@ -82,8 +92,8 @@ int entry_make(const struct work *work, struct err *err)
 			       work->run, work->agent);
 	if (!file_is_dir(temp_root) && file_mkdirs(temp_root, 0700, err) < 0)
 		return -1;
-	if (mkdir(root, 0777) < 0 && errno != EEXIST)
-		return err_sys(err, "cannot make '%s'", root);
+	if (make_root(work->repo, root, err) < 0)
+		return -1;
 	if (disk_remove(temp, err) <
 	    0) /* of a killed creation of the same name: we hold the lock */
 		return -1;
@@ -93,7 +103,8 @@ int entry_make(const struct work *work, struct err *err)
 		return -1;
 	if (rename(temp, work->entry_dir) < 0)
 		return err_sys(err, "cannot make '%s'", work->entry_dir);
-	return 0;
+	/* Nothing else of the worktree may be on disk without its entry: what is there without one is not ours. */
+	return file_sync_dir(root, err);
 }
 
 int entry_read(const char *entry_dir, struct json_object **ret, struct err *err)
@@ -124,9 +135,11 @@ int entry_set_state(const struct work *work, enum entry_state state, struct err 
 	}
 	json_write_pretty(&text, mark);
 	unlink(temp);
-	if (disk_put(temp, text.data, text.len, state == ENTRY_REMOVING, err) < 0)
+	if (disk_put(temp, text.data, text.len, true, err) < 0)
 		return -1;
-	return rename(temp, path) < 0 ? err_sys(err, "cannot write '%s'", path) : 0;
+	if (rename(temp, path) < 0)
+		return err_sys(err, "cannot write '%s'", path);
+	return file_sync_dir(work->entry_dir, err);
 }
 
 static bool same(struct json_object *mark, const char *key, const char *value)
@@ -208,9 +221,17 @@ int entry_remove(const struct work *work, struct err *err)
 	AUTO_FREE char *root = file_join(work->repo->baton_dir, "tmp");
 	AUTO_FREE char *temp = mem_printf("%s/gone+%s+%s", root, work->run, work->agent);
 
+	AUTO_FREE char *entries = entry_root(work->repo);
+	AUTO_FREE char *above = file_dir(work->worktree);
+
 	if (disk_mkdirs(root, err) < 0 || disk_remove(temp, err) < 0)
+		return -1;
+	/* The entry goes last, on disk too: a folder that comes back without one is nobody's. */
+	if (file_is_dir(above) && file_sync_dir(above, err) < 0)
 		return -1;
 	if (rename(work->entry_dir, temp) < 0)
 		return err_sys(err, "cannot remove '%s'", work->entry_dir);
+	if (file_sync_dir(entries, err) < 0)
+		return -1;
 	return disk_remove(temp, err);
 }

@@ -21,6 +21,7 @@
 #include "worktrees/disk.h"
 #include "worktrees/ops.h"
 #include "worktrees/remove.h"
+#include "worktrees/reopen.h"
 #include "worktrees/scratch.h"
 
 enum place { PLACE_GONE, PLACE_CREATING, PLACE_READY, PLACE_REMOVING };
@@ -31,9 +32,7 @@ static const char *const place_names[] = {
 	[PLACE_REMOVING] = "removing",
 };
 
-static void note(struct json_object *answer, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static void note(struct json_object *answer, const char *fmt, ...)
+void reopen_note(struct json_object *notes, const char *fmt, ...)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 	va_list ap;
@@ -41,8 +40,10 @@ static void note(struct json_object *answer, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
-	json_object_array_add(json_get(answer, "notes"), json_object_new_string(buf_str(&text)));
+	json_object_array_add(notes, json_object_new_string(buf_str(&text)));
 }
+
+#define note(answer, ...) reopen_note(json_get(answer, "notes"), __VA_ARGS__)
 
 static int look(const struct work *work, enum place *ret, struct err *err)
 {
@@ -188,6 +189,7 @@ static int restore(struct work *work, struct json_object *answer, struct err *er
 	    choose_source(&scratch, commit, &scope, err) < 0 ||
 	    work_make_folder(work, answer, &made, err) < 0 ||
 	    fill_again(&scratch, commit, scope, err) < 0 ||
+	    disk_settle(work->worktree, work->repo->common_dir, err) < 0 ||
 	    entry_set_state(work, ENTRY_READY, err) < 0)
 		return err_prefix(err, "the worktree is gone and could not be made again");
 	note(answer,
@@ -309,25 +311,14 @@ static int check_folder(const struct work *work, struct json_object *answer, str
 }
 
 /* A git that was killed in the box leaves its lock, and nobody lives who holds it. */
-static void drop_lock(const struct work *work, const char *folder, const char *file,
-		      struct json_object *answer)
+static void drop_index_lock(const struct work *work, struct json_object *answer)
 {
-	AUTO_FD int fd = hostile_open_dir(work->git_dir, folder, NULL);
-	AUTO_FREE char *name = mem_printf("%s.lock", file);
+	int fd = hostile_open_dir(work->git_dir, "", NULL);
 
-	if (fd >= 0 && unlinkat(fd, name, 0) == 0)
-		note(answer, "git's %s, left by a killed git, was removed", name);
-}
-
-/* Those that a commit takes, one after the other. */
-static void drop_locks(const struct work *work, struct json_object *answer)
-{
-	static const char *const files[] = {"index", "HEAD", "packed-refs", "config"};
-	AUTO_FREE char *folder = file_dir(work->head_ref);
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		drop_lock(work, "", files[i], answer);
-	drop_lock(work, folder, file_base(work->head_ref), answer);
+	if (fd >= 0 && unlinkat(fd, "index.lock", 0) == 0)
+		note(answer, "git's index.lock, left by a killed git, was removed");
+	if (fd >= 0)
+		close(fd);
 }
 
 static void note_branch(const struct work *work, struct json_object *answer)
@@ -375,7 +366,9 @@ static int reopen(struct work *work, enum place place, struct json_object *body,
 		return make_whole(work, body, answer, err);
 	if (check_moved(work, err) < 0)
 		return -1;
-	drop_locks(work, answer);
+	drop_index_lock(work, answer);
+	if (reopen_mend_git(work, json_get(answer, "notes"), err) < 0)
+		return -1;
 	note_branch(work, answer);
 	if (!file_exists(work->worktree))
 		return restore(work, answer, err);
@@ -397,5 +390,8 @@ int op_reopen(const struct repo *repo, struct json_object *body, struct json_obj
 	json_set(answer, "branch_tip", NULL);
 	if (repo_ref(repo, work.head_ref, tip, NULL) == 0)
 		json_set_str(answer, "branch_tip", tip);
-	return json_flag(body, "look", false) ? 0 : reopen(&work, place, body, answer, err);
+	if (!json_flag(body, "look", false))
+		return reopen(&work, place, body, answer, err);
+	/* Its work is brought home next. */
+	return place == PLACE_READY ? reopen_mend_git(&work, json_get(answer, "notes"), err) : 0;
 }

@@ -207,5 +207,5 @@ void repo_config_write(const struct repo *repo, bool private, struct buf *out)
 	if (repo->sparse)
 		buf_adds(out, "[core]\n\tsparseCheckout = true\n");
 	buf_adds(out, "[gc]\n\tauto = 0\n[commit]\n\tgpgsign = false\n[tag]\n\tgpgsign = false\n"
-		      "[core]\n\tfsyncmethod = batch\n");
+		      "[core]\n\tfsync = all\n");
 }

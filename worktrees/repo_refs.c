@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "worktrees/git.h"
@@ -123,6 +124,41 @@ bool repo_has_ref(const struct repo *repo, const char *ref)
 	return status == 0;
 }
 
+/* --- what git leaves to the file system --- */
+
+/* Syncs a folder, or the nearest above it that is there: an empty one goes with its last ref. */
+static int sync_folder(const char *path, struct err *err)
+{
+	AUTO_FREE char *folder = mem_strdup(path);
+
+	while (!file_is_dir(folder)) {
+		char *above = file_dir(folder);
+		free(folder);
+		folder = above;
+	}
+	return file_sync_dir(folder, err);
+}
+
+/* git syncs the bytes of an object and never the folder that names it, and a ref must not be on disk without what it
+ * stands at. What it stands at came as a pack, or is this one object. */
+static int sync_objects(const struct repo *repo, const char *oid, struct err *err)
+{
+	AUTO_FREE char *pack = file_join(repo->objects, "pack");
+	AUTO_FREE char *loose = mem_printf("%s/%.2s", repo->objects, oid);
+
+	if (sync_folder(pack, err) < 0 || (file_is_dir(loose) && file_sync_dir(loose, err) < 0))
+		return -1;
+	return file_sync_dir(repo->objects, err);
+}
+
+static int sync_ref(const struct repo *repo, const char *ref, struct err *err)
+{
+	AUTO_FREE char *path = file_join(repo->common_dir, ref);
+	AUTO_FREE char *folder = file_dir(path);
+
+	return sync_folder(folder, err);
+}
+
 static int make_by_program(const struct repo *repo, const char *const refs[],
 			   const char *const oids[], size_t count, struct err *err)
 {
@@ -160,7 +196,8 @@ int repo_make_refs(const struct repo *repo, const char *const refs[], const char
 
 	if (!repo->handle)
 		return make_by_program(repo, refs, oids, count, err);
-	/* Readable for those who can read the repository, searchable folders with it. */
+	/* The folders of new refs are synced by who makes a worktree, with all the rest of it (disk_settle).
+	 * Readable for those who can read the repository, searchable folders with it. */
 	mode_t closed = repo->mode ? ~repo->mode & 066 : 022;
 	mode_t mask = umask(closed | (closed & 044) >> 2);
 	int result = 0;
@@ -194,8 +231,14 @@ int repo_move_ref(const struct repo *repo, const char *ref, const char *new_oid,
 				    "-d",	  ref,		old_oid, NULL};
 	struct err cause = ERR_INIT;
 
-	if (git_run(&cmd, new_oid ? move : drop, NULL, &cause) == 0)
-		return 0;
+	if (new_oid && sync_objects(repo, new_oid, err) < 0)
+		return -1;
+	if (git_run(&cmd, new_oid ? move : drop, NULL, &cause) == 0) {
+		/* Deleted may be a packed one: then a new packed-refs stands in the common dir. */
+		if (!new_oid && file_sync_dir(repo->common_dir, err) < 0)
+			return -1;
+		return sync_ref(repo, ref, err);
+	}
 	if (strstr(cause.message, "but expected") || strstr(cause.message, "already exists"))
 		return err_set(err, ERR_CHANGED, "'%s' was moved by somebody else: %s", ref,
 			       cause.message);

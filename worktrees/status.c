@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "worktrees/diffs.h"
+#include "worktrees/hostile.h"
 #include "worktrees/ops.h"
 #include "worktrees/scratch.h"
 #include "worktrees/state.h"
@@ -149,6 +150,20 @@ static void mark_late(const struct view *view, int64_t since_ms, struct json_obj
 	}
 }
 
+/* Files as a power cut leaves them whose names came to disk before their bytes: empty, or ended by zeros. */
+static void mark_damaged(const struct view *view, struct json_object *files)
+{
+	for (size_t i = 0; i < json_len(files); i++) {
+		struct json_object *file = json_at(files, i);
+		AUTO_BUF struct buf bytes = BUF_INIT;
+
+		if (hostile_read(view->work.worktree, json_str(file, "path", ""), PATCH_MAX, &bytes,
+				 NULL) == 0 &&
+		    (!bytes.len || !bytes.data[bytes.len - 1]))
+			json_set_bool(file, "damaged", true);
+	}
+}
+
 /* For who wants to know whether anything new came of it: the trees of these commits, and which baton made. */
 static int add_trees(const struct view *view, const char *head, struct json_object *answer,
 		     struct err *err)
@@ -210,6 +225,10 @@ int op_status(const struct repo *repo, struct json_object *body, struct json_obj
 	if (mark_untracked(&view, files, err) < 0)
 		return -1;
 	mark_late(&view, json_i64(body, "since_ms", 0), files);
+	if (json_flag(body, "damaged", false))
+		mark_damaged(&view, files);
+	if (repo_ref(repo, view.work.pin_ref, tip, NULL) == 0)
+		json_set_str(answer, "checkpoint", tip);
 	if (with_stat)
 		json_set_str(answer, "stat", buf_str(&stat));
 	json_set(answer, "head", NULL);

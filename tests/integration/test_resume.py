@@ -4,6 +4,7 @@ its worktree meanwhile has a defined outcome. Section O of the traps.
 """
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -191,6 +192,23 @@ def files_and_branch_changed_meanwhile(world):
     check(any("stranger.txt" in n for n in notes), "the file", notes)
     equal(world.git("log", "-1", "--format=%s", run.branch()), "Mine", "the user's branch is his")
     check("moved by somebody else" in run.last("run.finished")["reason"], "the reason", done)
+
+
+@test
+def the_machine_was_restarted(world):
+    """What commands wrote may be gone: the agent is told, with the files that look so and where they are whole."""
+    started, run = start(world)
+    kill_all(world, started, run)
+    path = os.path.join(run.dir, "run.jsonl")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    with open(path, "w", encoding="utf-8") as f:  # the machine has not been up since then
+        f.write(re.sub(r'"t":"\d{4}-', '"t":"2001-', text))
+    world.write(run.worktree() + "/torn.txt", "half of it\n\0\0\0")
+    let_go(run)
+    resume(world, run)
+    notes = [n for n in run.last("worktree.reopened")["notes"] if "restarted" in n]
+    check(len(notes) == 1 and "torn.txt" in notes[0] and "one.txt" not in notes[0] and "git show " in notes[0], "the note", notes)
 
 
 @test
