@@ -143,8 +143,36 @@ int reset_run(struct agent *a, enum handoff_reason reason, const char *why, stru
 
 /* ---- R7 ---- */
 
-/* Open by the plan, by the working memory, or by the report's own word. */
-static const char *open_work(const struct agent *a, struct json_object *report)
+/* The newest end of this command on record is a failure. */
+static bool fails_on_record(const struct agent *a, const char *command)
+{
+	for (size_t i = 0; i < a->facts.n_commands; i++) {
+		const struct fact_command *c = &a->facts.commands[i];
+		if (c->failure && strcmp(c->command, command) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A check is red by the report's own word, or by the record where the report says that it passed. */
+static bool is_red(struct agent *a, struct json_object *report)
+{
+	struct json_object *tests = json_arr(report, "tests");
+
+	facts_take(&a->facts, &a->conversation);
+	for (size_t i = 0; i < json_len(tests); i++) {
+		const char *result = json_str(json_at(tests, i), "result", "");
+
+		if (strcmp(result, "failed") == 0 ||
+		    (strcmp(result, "passed") == 0 &&
+		     fails_on_record(a, json_str(json_at(tests, i), "command", ""))))
+			return true;
+	}
+	return false;
+}
+
+/* Open by the plan, by the working memory, by a check, or by the report's own word. */
+static const char *open_work(struct agent *a, struct json_object *report)
 {
 	if (a->memory.plan.items > a->memory.plan.done)
 		return "the plan has open items";
@@ -152,6 +180,8 @@ static const char *open_work(const struct agent *a, struct json_object *report)
 		return "its notes hold pending actions";
 	if (strcmp(json_str(report, "status", ""), "partial") == 0)
 		return "it reports the task as partly done";
+	if (strcmp(json_str(report, "status", ""), "done") == 0 && is_red(a, report))
+		return "a check that it reports is red";
 	return NULL;
 }
 

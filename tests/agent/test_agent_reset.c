@@ -331,6 +331,53 @@ static void r7_an_early_end_is_not_believed(void **state)
 	fake_release(&p);
 }
 
+/* R7: what else is open: a check that is red by the report's word, or by the record against it; a task that is partly
+ * done; pending actions in the notes. */
+static void r7_what_is_open(void **state)
+{
+	static const struct {
+		const char *notes, *report, *why;
+	} cases[] = {
+		{"", "\"status\":\"done\",\"tests\":[{\"command\":\"make\",\"result\":\"failed\"}]",
+		 "red"},
+		{"",
+		 "\"status\":\"done\",\"tests\":[{\"command\":\"false\",\"result\":\"passed\"}]",
+		 "red"},
+		{"", "\"status\":\"done\",\"tests\":[{\"command\":\"true\",\"result\":\"passed\"}]",
+		 NULL},
+		{"", "\"status\":\"partial\"", "partly"},
+		{"", "\"status\":\"blocked\"", NULL},
+		{"n1 notes "
+		 "{\"operation\":\"add\",\"field\":\"pending\",\"lines\":[\"tell Ada\"]}\n",
+		 "\"status\":\"done\"", "pending"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_parent p = {.pid = 0};
+		AUTO_FREE char *work = mem_printf(
+			"%sc1 write {\"path\":\"a.txt\",\"content\":\"x\"}\n"
+			"c2 shell {\"command\":\"false\"}\nc3 shell {\"command\":\"true\"}",
+			cases[i].notes);
+		AUTO_FREE char *report =
+			mem_printf("r1 report {\"summary\":\"s\",%s}", cases[i].report);
+		struct fake_step script[] = {
+			{.calls = work, .input = 120000},
+			{.calls = report, .input = 130000},
+			{.text = JUDGEMENT},
+		};
+
+		RUN(&p, script, MEMBERS(""));
+		if (cases[i].why &&
+		    !(p.n_resets && strstr(json_str(p.reset, "why", ""), cases[i].why)))
+			fail_msg("case %zu: no reset because of '%s'", i, cases[i].why);
+		if (!cases[i].why && p.n_resets)
+			fail_msg("case %zu: a reset: %s", i, json_str(p.reset, "why", ""));
+		fake_release(&p);
+		rig_teardown(NULL);
+		rig_setup(NULL);
+	}
+}
+
 static void r7_where_it_is_believed(void **state)
 {
 	static const char *const settings[] = {
@@ -555,6 +602,7 @@ int main(void)
 		WITH_FOLDER(r1_breaker_open),
 		WITH_FOLDER(r1_max_compactions),
 		WITH_FOLDER(r7_an_early_end_is_not_believed),
+		WITH_FOLDER(r7_what_is_open),
 		WITH_FOLDER(r7_where_it_is_believed),
 		WITH_FOLDER(r1_a_successor_goes_on),
 		WITH_FOLDER(x14_documents_do_not_grow_with_generations),
