@@ -296,7 +296,7 @@ bool vague_next_target(const char **at, const char **ret, size_t *ret_n)
 bool vague_stands_in(const char *text, const char *target, size_t n)
 {
 	size_t len = text ? strlen(text) : 0;
-	const char *end = text + len, *s = text;
+	const char *end = len ? text + len : text, *s = text;
 
 	while (n && len && (s = memmem(s, (size_t)(end - s), target, n)) != NULL) {
 		bool before = s == text || !(isalnum((unsigned char)s[-1]) || s[-1] == '_') ||
