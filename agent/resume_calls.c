@@ -167,6 +167,8 @@ static void add_file(const struct agent *a, const struct block *call, struct jso
 	const char *path = json_str(input, "path", "");
 	AUTO_BUF struct buf bytes = BUF_INIT_MAX(FILE_BYTES);
 
+	if (a->toolbox.context)
+		tool_context_file_tidy(a->toolbox.context, path);
 	if (!a->toolbox.context || tool_context_file_read(a->toolbox.context, path, &bytes) < 0) {
 		buf_addf(out, " There is no file '%s' that could be read now.", path);
 		return;

@@ -7,6 +7,7 @@
  */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,7 +22,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { FILE_READ_SIZE = 64 << 10, FILE_TRIES = 16 };
+enum { FILE_READ_SIZE = 64 << 10, FILE_TRIES = 16, TEMPORARY_NAME_MAX = 200 };
 
 /* --- paths --- */
 
@@ -165,7 +166,8 @@ static int open_beside(int dir, const char *base, char **ret_name)
 		unsigned long long random;
 		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 			return -1;
-		AUTO_FREE char *name = mem_printf(".%.*s.%016llx", 200, base, random);
+		AUTO_FREE char *name =
+			mem_printf(".%.*s.%016llx", TEMPORARY_NAME_MAX, base, random);
 		int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				0600);
 		if (fd >= 0) {
@@ -214,6 +216,24 @@ int file_write_atomic(int dirfd, const char *path, const void *bytes, size_t n, 
 		return err_prefix(err, "cannot replace '%s'", path);
 	}
 	return 0;
+}
+
+void file_drop_temporaries(int dirfd, const char *name)
+{
+	AUTO_FREE char *start = mem_printf(".%.*s.", TEMPORARY_NAME_MAX, name);
+	size_t n = strlen(start);
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir && fd >= 0)
+		close(fd);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (strncmp(entry->d_name, start, n) == 0 && strlen(entry->d_name + n) == 16 &&
+		    strspn(entry->d_name + n, "0123456789abcdef") == 16)
+			unlinkat(dirfd, entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* Makes one level whose parent exists. */

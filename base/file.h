@@ -19,6 +19,9 @@ int file_read(int dirfd, const char *path, size_t max, struct buf *out, struct e
 int file_write_atomic(int dirfd, const char *path, const void *bytes, size_t n, mode_t mode,
 		      struct err *err);
 
+/* Removes what a file_write_atomic of this name left beside it when its process was killed. Of nobody else's files: the
+ * name ends with 16 hexadecimal digits. Only for those who know that nobody writes it now. */
+void file_drop_temporaries(int dirfd, const char *name);
 int file_write_all(int fd, const void *bytes, size_t n, struct err *err); /* all or error */
 int file_mkdirs(const char *path, mode_t mode,
 		struct err *err); /* like mkdir -p; fsyncs new parents */

@@ -77,7 +77,8 @@ enum fate { FATE_GO_ON, FATE_SUCCEED, FATE_COLLECT, FATE_LOOK };
 /* Reasons are for people; what the system said stands in them as it says it (err_sys). */
 bool agent_ended_for_room(const char *reason)
 {
-	static const int numbers[] = {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, EAGAIN};
+	static const int numbers[] = {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE,
+				      ENOMEM, EAGAIN, EIO,   EROFS};
 
 	for (size_t i = 0; reason && i < ARRAY_SIZE(numbers); i++) {
 		if (strstr(reason, strerror(numbers[i])))
@@ -119,11 +120,22 @@ static bool is_unwanted(const struct agent_record *agent)
 			   spawner->state == AGENT_COLLECTING || spawner->state == AGENT_DONE);
 }
 
+static bool reported(const struct replay_agent *past)
+{
+	return past->report && past->report_call && strcmp(past->report_call, "by-rule") != 0;
+}
+
+/* It was killed or stopped between the acknowledgement of its report and its last word: the work is reported, and a second
+ * process would report it twice. */
+static bool cut_after_report(const struct replay_agent *past)
+{
+	return past->ended && past->status && reported(past) &&
+	       (strcmp(past->status, "lost") == 0 || strcmp(past->status, "stopped") == 0);
+}
+
 static enum fate fate_of(const struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
-	bool by_model =
-		past->report && past->report_call && strcmp(past->report_call, "by-rule") != 0;
 
 	if (!past->spawned)
 		return FATE_GO_ON;
@@ -132,7 +144,9 @@ static enum fate fate_of(const struct agent_record *agent)
 	if (past->reset)
 		return FATE_SUCCEED;
 	if (!past->ended)
-		return by_model ? FATE_COLLECT : FATE_GO_ON;
+		return reported(past) ? FATE_COLLECT : FATE_GO_ON;
+	if (cut_after_report(past))
+		return FATE_COLLECT;
 	if (!past->status || !ended_for_good(agent))
 		return FATE_GO_ON;
 	return past->done && !past->incomplete ? FATE_LOOK : FATE_COLLECT;
@@ -387,10 +401,12 @@ static void bring_home(struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
 	AUTO_JSON struct json_object *request = NULL;
+	const char *status = past->status ? past->status : past->report ? "done" : "stopped";
+	bool cut = cut_after_report(past);
 
-	agent->status = mem_strdup(past->status ? past->status : past->report ? "done" : "stopped");
-	agent->reason = mem_strdup(past->reason);
-	if (!past->ended)
+	agent->status = mem_strdup(cut ? "done" : status);
+	agent->reason = cut ? NULL : mem_strdup(past->reason);
+	if (!past->ended || cut)
 		agent_journal_ended(agent);
 	agent->state = AGENT_COLLECTING;
 	agent->worktree_made = past->worktree_made;

@@ -145,8 +145,15 @@ static void agent_set_lost(struct agent_record *agent, int wait_status, const ch
 
 	if (agent->status || agent->succeed)
 		return;
-	agent->status = mem_strdup(agent->stop_step ? "stopped" : "lost");
 	child_describe_exit(wait_status, text, sizeof(text));
+	/* Its report is on record and acknowledged: no work is lost with a process that had only to say goodbye. */
+	if (agent->report && !json_flag(agent->report, "by_rule", false) && !agent->stop_step) {
+		agent->status = mem_strdup("done");
+		journal_add(agent->run->journal, RECORD_AGENT_WARNING, "agent:s message:s",
+			    agent->name, "it died after its report was acknowledged");
+		return;
+	}
+	agent->status = mem_strdup(agent->stop_step ? "stopped" : "lost");
 	if (!agent->reason || !agent->stop_step) {
 		free(agent->reason);
 		agent->reason = failure ? mem_printf("%s (%s)", failure, text) : mem_strdup(text);

@@ -135,7 +135,8 @@ struct agent_record {
 	char *merged_tip;    /* commit of the branch after import, or NULL */
 	bool half_removed;   /* its worktree, when its run was cut off */
 	bool collect_failed; /* its work could not be brought home whole: kept says why */
-	char *kept;	     /* why the worktree is kept, or NULL */
+	bool kept_for_room; /* a step of bringing it home found no room, and a resumption makes it again */
+	char *kept;	    /* why the worktree is kept, or NULL */
 
 	struct agent_resets resets;
 	char *no_reset; /* why no further one may follow; NULL */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/agent_resume.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/replay.h"
 #include "orchestrator/run.h"
@@ -37,9 +38,9 @@ static void collect_done(struct agent_record *agent)
 		    "cache_read:i "
 		    "cache_write:i output:i cost:d",
 		    agent->name, agent->status, agent->branch, agent->merged_tip, agent->kept,
-		    (int)agent->collect_failed, agent->rounds, agent->usage.fresh,
-		    agent->usage.cache_read, agent->usage.cache_write, agent->usage.output,
-		    run_cost(run, agent->usage.cost));
+		    (int)(agent->collect_failed || agent->kept_for_room), agent->rounds,
+		    agent->usage.fresh, agent->usage.cache_read, agent->usage.cache_write,
+		    agent->usage.output, run_cost(run, agent->usage.cost));
 	collect_over(agent);
 }
 
@@ -48,6 +49,8 @@ static void collect_keep(struct agent_record *agent, const char *step, const cha
 	if (agent->kept)
 		return; /* the first reason says it */
 	agent->kept = mem_printf("%s: %s", step, why);
+	/* A git that somebody killed does not last either. */
+	agent->kept_for_room = agent_ended_for_room(why) || strstr(why, "was killed by signal");
 	journal_add(agent->run->journal, RECORD_WORKTREE_KEPT, "agent:s path:s reason:s",
 		    agent->name, agent->worktree, agent->kept);
 }
@@ -178,6 +181,14 @@ static void add_rest_message(const struct agent_record *agent, struct json_objec
 	json_set_str(request, "message", buf_str(&text));
 }
 
+/* What it left is saved beside its branch, not on it: it never said that it was whole, and it goes on from there when the
+ * run is resumed. */
+static bool left_in_the_middle(const struct agent_record *agent)
+{
+	return strcmp(agent->status, "lost") == 0 ||
+	       (strcmp(agent->status, "done") != 0 && agent_ended_for_room(agent->reason));
+}
+
 static void on_status(struct json_object *answer, const struct err *failure, void *arg)
 {
 	struct agent_record *agent = arg;
@@ -193,9 +204,7 @@ static void on_status(struct json_object *answer, const struct err *failure, voi
 		return;
 	}
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
-	/* What a lost agent left is saved beside its branch, not on it: it never said that it was
-	 * whole. */
-	bool aside = json_str(answer, "in_progress", NULL) || strcmp(agent->status, "lost") == 0;
+	bool aside = json_str(answer, "in_progress", NULL) || left_in_the_middle(agent);
 	add_rest_message(agent, request);
 	git_step(agent, aside ? "checkpoint" : "commit_rest", request, on_rest_saved);
 }
@@ -235,7 +244,7 @@ void collect_start(struct agent_record *agent)
 		return;
 	}
 	AUTO_JSON struct json_object *request = agent_git_entry(agent);
-	if (strcmp(agent->status, "lost") == 0) {
+	if (left_in_the_middle(agent)) {
 		git_step(agent, "status", request, on_status);
 		return;
 	}

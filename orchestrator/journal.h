@@ -44,6 +44,9 @@ void journal_defer(struct journal *j, journal_deferred_fn fn, void *arg);
  * into the next commit). -1: the journal is broken (disk full, I/O error); nothing more can be
  * promised. */
 int journal_commit(struct journal *j, struct err *err);
+/* The last record is about to be added: the room that was kept for it is given back, so that a process that dies right after
+ * it leaves none behind. */
+void journal_last(struct journal *j);
 bool journal_pending(const struct journal *j);
 
 #endif

@@ -381,6 +381,7 @@ void outcome_write(struct run *run)
 	write_files(run);
 	AUTO_JSON struct json_object *doc = report_json(run);
 	AUTO_FREE char *path = run_path(run, "report.md");
+	journal_last(run->journal);
 	journal_add(
 		run->journal, RECORD_RUN_FINISHED,
 		"run:s status:s exit_status:i reason:s resumable:b report:s duration_ms:i usage:j "

@@ -63,23 +63,29 @@ const char *run_status_name(const struct run *run)
 	}
 }
 
+static bool agent_was_cut(const struct agent_record *agent)
+{
+	/* What became of one that an agent started is its starter's to judge. */
+	if (!agent->status || agent->family.spawner)
+		return false;
+	/* What stood against bringing its work home can be put right, and the step be made again. */
+	if (agent->kept_for_room || agent->collect_failed)
+		return true;
+	if (strcmp(agent->status, "done") == 0)
+		return false;
+	/* A full disk or too few descriptors end an agent, and neither lasts. */
+	return strcmp(agent->status, "lost") == 0 || strcmp(agent->status, "stopped") == 0 ||
+	       agent_ended_for_room(agent->reason);
+}
+
 /* Its work was cut short: by somebody, a limit, a network, or the death of a process. What it was started with
  * wrongly does not become right by going on. */
 bool run_is_resumable(const struct run *run)
 {
-	bool cut = false;
+	bool cut = run->exit_status == EXIT_FAILED && agent_ended_for_room(run->stop_reason);
 
-	/* A full disk or too few descriptors end an agent, and neither lasts. */
-	for (size_t i = 0; i < run->agents.count; i++) {
-		const char *status = run->agents.list[i]->status;
-		if (run->agents.list[i]->family.spawner)
-			continue; /* what became of it is its starter's to judge */
-		cut |= status && (strcmp(status, "lost") == 0 || strcmp(status, "stopped") == 0);
-		cut |= agent_ended_for_room(run->agents.list[i]->reason);
-		/* What stood against bringing its work home can be put right. */
-		cut |= run->agents.list[i]->collect_failed;
-	}
-	cut |= run->exit_status == EXIT_FAILED && agent_ended_for_room(run->stop_reason);
+	for (size_t i = 0; i < run->agents.count; i++)
+		cut |= agent_was_cut(run->agents.list[i]);
 	return run->exit_status == EXIT_BUDGET || run->exit_status == EXIT_UNREACHABLE || cut ||
 	       (run->stopping && run->exit_status != EXIT_USAGE);
 }

@@ -55,7 +55,9 @@ static int sign_lock(struct run *run, struct err *err)
 
 	if (ftruncate(run->lock_fd, 0) < 0 || lseek(run->lock_fd, 0, SEEK_SET) < 0)
 		return err_sys(err, "cannot write the lock of run %s", run->id);
-	return file_write_all(run->lock_fd, text, (size_t)n, err);
+	if (file_write_all(run->lock_fd, text, (size_t)n, err) < 0)
+		return err_prefix(err, "the lock of run %s", run->id);
+	return 0;
 }
 
 static int run_lock(struct run *run, struct err *err)
@@ -104,7 +106,7 @@ static int run_write_request(struct run *run, struct err *err)
 	int rc = fd < 0 ? err_sys(err, "cannot create '%s'", path)
 			: file_write_all(fd, out.data, out.len, err);
 	buf_release(&out);
-	return rc;
+	return rc < 0 && fd >= 0 ? err_prefix(err, "'%s'", path) : rc;
 }
 
 static int run_make_dirs(struct run *run, struct file_syncs *syncs, struct err *err)
@@ -209,10 +211,11 @@ static int open_folder(struct run *run, struct err *err)
 	int rc = run_make_dirs(run, &made, err);
 	if (rc == 0)
 		rc = run_lock(run, err);
-	if (rc == 0)
-		rc = run_show_dir(run, err);
+	/* Before the folder has its name: what bears one can be resumed. */
 	if (rc == 0)
 		rc = run_write_request(run, err);
+	if (rc == 0)
+		rc = run_show_dir(run, err);
 	if (rc == 0) {
 		journal = run_path(run, "run.jsonl");
 		rc = journal_open(journal, &run->journal, err);
@@ -222,6 +225,8 @@ static int open_folder(struct run *run, struct err *err)
 	file_syncs_release(&made);
 	if (rc == 0)
 		journal_started(run);
+	else if (run->dir)
+		file_remove_tree(run->dir, NULL); /* nothing has begun: no trace of it */
 	return rc;
 }
 

@@ -53,7 +53,7 @@ static int copy_bytes(int in, int out, const char *to, struct err *err)
 		if (n == 0)
 			return 0;
 		if (file_write_all(out, block, (size_t)n, err) < 0)
-			return -1;
+			return err_prefix(err, "'%s'", to);
 	}
 }
 

@@ -145,10 +145,13 @@ int hostile_write(const char *root, const char *rel, const void *bytes, size_t n
 		openat(parent, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_sys(err, "cannot write '%s/%s'", root, rel);
-	if (file_write_all(fd, bytes, n, err) < 0)
-		return -1;
-	if (fsync(fd) < 0 || renameat(parent, temp, parent, last) < 0)
-		return err_sys(err, "cannot write '%s/%s'", root, rel);
+	int rc = file_write_all(fd, bytes, n, err) < 0 ? err_prefix(err, "'%s/%s'", root, rel) : 0;
+	if (rc == 0 && (fsync(fd) < 0 || renameat(parent, temp, parent, last) < 0))
+		rc = err_sys(err, "cannot write '%s/%s'", root, rel);
+	if (rc < 0) {
+		unlinkat(parent, temp, 0);
+		return rc;
+	}
 	if (fsync(parent) < 0 && errno != EINVAL)
 		return err_sys(err, "cannot sync the folder of '%s/%s'", root, rel);
 	return 0;

@@ -32,7 +32,7 @@ static int copy_in(int from_dir, const char *name, int to_dir, struct err *err)
 		return err_sys(err, "cannot copy the object '%s'", name);
 	while ((n = read(in, block, sizeof(block))) > 0) {
 		if (file_write_all(out, block, (size_t)n, err) < 0)
-			return -1;
+			return err_prefix(err, "the object '%s'", name);
 	}
 	return n < 0 ? err_sys(err, "cannot copy the object '%s'", name) : 0;
 }

@@ -229,9 +229,12 @@ int op_remove(const struct repo *repo, struct json_object *body, struct json_obj
 	AUTO_FREE char *kept = NULL;
 	char tip[OID_MAX];
 
-	if (work_init(&work, repo, body, err) < 0 ||
-	    work_remove(&work, json_arr(body, "touched"), json_flag(body, "force", false), &kept,
-			err) < 0)
+	if (work_init(&work, repo, body, err) < 0)
+		return -1;
+	/* Neither is there: an earlier call did it and was not heard. */
+	bool gone = !file_exists(work.worktree) && !file_exists(work.entry_dir);
+	if (!gone && work_remove(&work, json_arr(body, "touched"), json_flag(body, "force", false),
+				 &kept, err) < 0)
 		return -1;
 	json_set_bool(answer, "removed", kept == NULL);
 	json_set(answer, "kept", NULL);

@@ -311,14 +311,25 @@ static int check_folder(const struct work *work, struct json_object *answer, str
 }
 
 /* A git that was killed in the box leaves its lock, and nobody lives who holds it. */
-static void drop_index_lock(const struct work *work, struct json_object *answer)
+static void drop_lock(const struct work *work, const char *folder, const char *file,
+		      struct json_object *answer)
 {
-	int fd = hostile_open_dir(work->git_dir, "", NULL);
+	AUTO_FD int fd = hostile_open_dir(work->git_dir, folder, NULL);
+	AUTO_FREE char *name = mem_printf("%s.lock", file);
 
-	if (fd >= 0 && unlinkat(fd, "index.lock", 0) == 0)
-		note(answer, "git's index.lock, left by a killed git, was removed");
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0 && unlinkat(fd, name, 0) == 0)
+		note(answer, "git's %s, left by a killed git, was removed", name);
+}
+
+/* Those that a commit takes, one after the other. */
+static void drop_locks(const struct work *work, struct json_object *answer)
+{
+	static const char *const files[] = {"index", "HEAD", "packed-refs", "config"};
+	AUTO_FREE char *folder = file_dir(work->head_ref);
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		drop_lock(work, "", files[i], answer);
+	drop_lock(work, folder, file_base(work->head_ref), answer);
 }
 
 static void note_branch(const struct work *work, struct json_object *answer)
@@ -366,7 +377,7 @@ static int reopen(struct work *work, enum place place, struct json_object *body,
 		return make_whole(work, body, answer, err);
 	if (check_moved(work, err) < 0)
 		return -1;
-	drop_index_lock(work, answer);
+	drop_locks(work, answer);
 	if (reopen_mend_git(work, json_get(answer, "notes"), err) < 0)
 		return -1;
 	note_branch(work, answer);

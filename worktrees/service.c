@@ -39,6 +39,7 @@ struct job {
 	pid_t pid; /* 0: waits for a worker */
 	int fd;	   /* the worker's answer */
 	struct buf answer;
+	bool again; /* its worker died once */
 	struct job *next;
 };
 
@@ -170,6 +171,21 @@ static void jobs_start(struct service *s)
 	}
 }
 
+/* A worker that was killed (for memory, by a person) leaves what a killed run leaves, and each operation can be begun
+ * again from there: so it is, once, before the work of an agent stays where it is. */
+static bool job_retry(struct job *job, int status)
+{
+	if (job->again || !WIFSIGNALED(status))
+		return false;
+	log_warn("the worker for '%s' was killed by signal %d: once more", job->op->name,
+		 WTERMSIG(status));
+	job->again = true;
+	job->pid = 0;
+	mem_close_fd(&job->fd);
+	buf_clear(&job->answer);
+	return true;
+}
+
 static void job_finish(struct service *s, struct job *job)
 {
 	struct err err = ERR_INIT;
@@ -177,6 +193,8 @@ static void job_finish(struct service *s, struct job *job)
 
 	while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (job_retry(job, status))
+		return; /* jobs_start follows */
 	const char *text = buf_str(&job->answer);
 	if (status == 0 && text[0] == '1') {
 		answer_ok(s, job->id, text + 1, job->answer.len - 1);
@@ -343,8 +361,10 @@ static void read_workers(struct service *s, const struct pollfd *polls, size_t n
 		ssize_t got = buf_read(&job->answer, job->fd, 1 << 18);
 		if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
 			continue;
-		if (got < 0)
+		if (got < 0) {
+			job->again = true;	 /* it would be no shorter the next time */
 			kill(job->pid, SIGKILL); /* it says more than any answer may have */
+		}
 		job_finish(s, job);
 	}
 	jobs_start(s);

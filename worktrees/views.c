@@ -98,12 +98,15 @@ int op_checkout_view(const struct repo *repo, struct json_object *body, struct j
 		     struct err *err)
 {
 	const char *commit, *path;
-	AUTO_FREE char *index = mem_printf("%s/view-%ld.index", repo->baton_dir, (long)getpid());
 
 	if (json_need_str(body, "commit", &commit, err) < 0 || need_path(body, &path, err) < 0)
 		return -1;
 	if (!oid_valid(commit, repo->hex))
 		return err_set(err, ERR_INVALID, "'%s' is no commit id", commit);
+	/* Named by the view, so that who makes it again finds what a killed git left. */
+	AUTO_FREE char *index = mem_printf("%s/view-%016llx.index", repo->baton_dir,
+					   (unsigned long long)text_hash(path, strlen(path)));
+	AUTO_FREE char *lock = mem_printf("%s.lock", index);
 	AUTO_FREE char *above = file_dir(path);
 	if (!file_is_dir(above) && file_mkdirs(above, 0700, err) < 0)
 		return -1;
@@ -112,6 +115,7 @@ int op_checkout_view(const struct repo *repo, struct json_object *body, struct j
 	if (mkdir(path, 0700) < 0)
 		return err_sys(err, "cannot make '%s'", path);
 	unlink(index);
+	unlink(lock);
 	int rc = enter(repo, path, err);
 	if (rc == 0)
 		rc = checkout_by_program(repo, commit, index, path, false, err);
@@ -122,6 +126,7 @@ int op_checkout_view(const struct repo *repo, struct json_object *body, struct j
 	}
 	json_set_i64(answer, "files", checkout_count(index));
 	unlink(index);
+	unlink(lock);
 	if (rc < 0) {
 		AUTO_FREE char *file = register_path(repo, path);
 

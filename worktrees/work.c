@@ -12,13 +12,15 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 
-#define AGENT_LOCK_MS 120000
+#define AGENT_LOCK_MS  120000
+#define BRANCH_LOCK_MS 1000
 
 bool work_name_valid(const char *name)
 {
@@ -132,9 +134,29 @@ int entry_lock(const struct repo *repo, int wait_ms, int *ret_fd, struct err *er
 	return lock_folder(repo->common_dir, wait_ms, ret_fd, err);
 }
 
+/* A git of ours dies with its worker, and leaves the lock file of the ref that it was moving. Under our lock no other of
+ * ours lives. The branch may be moved by a git of the user's too, which holds such a lock for milliseconds. */
+static void drop_dead_ref_lock(const struct work *work, const char *ref, int grace_ms)
+{
+	AUTO_FREE char *path = mem_printf("%s/%s.lock", work->repo->common_dir, ref);
+	int64_t until = clock_mono_ms() + grace_ms;
+
+	while (file_exists(path)) {
+		if (clock_mono_ms() >= until) {
+			unlink(path);
+			return;
+		}
+		poll(NULL, 0, 20);
+	}
+}
+
 int work_lock(struct work *work, struct err *err)
 {
-	return lock_folder(work->state_dir, AGENT_LOCK_MS, &work->lock_fd, err);
+	if (lock_folder(work->state_dir, AGENT_LOCK_MS, &work->lock_fd, err) < 0)
+		return -1;
+	drop_dead_ref_lock(work, work->pin_ref, 0);
+	drop_dead_ref_lock(work, work->head_ref, BRANCH_LOCK_MS);
+	return 0;
 }
 
 int work_heads(const struct work *work, struct work_heads *ret, struct err *err)

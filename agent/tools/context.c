@@ -13,6 +13,7 @@
 #include "agent/tools/output.h"
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -146,6 +147,20 @@ int tool_context_file_read(struct tool_context *ctx, const char *name, struct bu
 	while (n > 0)
 		n = buf_read(out, fd, 65536);
 	return n < 0 ? -1 : 0;
+}
+
+void tool_context_file_tidy(struct tool_context *ctx, const char *name)
+{
+	AUTO_PLACE struct place place = {0};
+	AUTO_FREE char *base = NULL;
+
+	if (place_parse(&ctx->roots, name, strlen(name), &place, NULL) < 0)
+		return;
+	AUTO_FD int file =
+		place_open(&ctx->roots, &place, NULL, NULL); /* behind a link, if it is one */
+	AUTO_FD int dir = place_open_parent(&ctx->roots, &place, false, &base, NULL);
+	if (dir >= 0)
+		file_drop_temporaries(dir, base);
 }
 
 /* --- results --- */

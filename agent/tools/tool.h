@@ -131,6 +131,8 @@ bool tool_context_file_exists(struct tool_context *ctx, const char *name);
 bool tool_context_file_time(struct tool_context *ctx, const char *name, int64_t *ret_ms);
 /* Its bytes, at most as many as `out` may hold. -1: it cannot be read, or is larger. */
 int tool_context_file_read(struct tool_context *ctx, const char *name, struct buf *out);
+/* A process that wrote it was killed: removes the half that it may have left beside it. */
+void tool_context_file_tidy(struct tool_context *ctx, const char *name);
 
 /* Names of files that write and edit touched (I7), for checkpoints: borrowed list. */
 const char *const *tool_context_touched(const struct tool_context *ctx, size_t *ret_count);

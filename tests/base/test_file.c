@@ -269,6 +269,29 @@ static void check_dir(const char *path, const char *want)
 	assert_string_equal(dir, want);
 }
 
+/* What a killed file_write_atomic leaves goes; names that only look alike are somebody's. */
+static void test_drop_temporaries(void **state)
+{
+	static const char *const left[] = {".a.txt.0123456789abcdef", ".a.txt.fedcba9876543210"};
+	static const char *const others[] = {"a.txt",
+					     ".a.txt.0123456789abcde",
+					     ".a.txt.0123456789abcdef0",
+					     ".a.txt.0123456789ABCDEF",
+					     ".b.txt.0123456789abcdef",
+					     ".a.txt.bak"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
+		assert_int_equal(file_write_atomic(AT_FDCWD, left[i], "x", 1, 0600, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_int_equal(file_write_atomic(AT_FDCWD, others[i], "x", 1, 0600, NULL), 0);
+	AUTO_FD int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	file_drop_temporaries(dir, "a.txt");
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
+		assert_false(file_exists(left[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_true(file_exists(others[i]));
+}
+
 static void test_paths(void **state)
 {
 	check_join("a", "b", "a/b");
@@ -315,6 +338,7 @@ int main(void)
 		folder_test(test_remove_hostile_tree_without_openat2),
 		folder_test(test_remove_does_not_cross_mounts),
 		folder_test(test_remove_other_things),
+		folder_test(test_drop_temporaries),
 		folder_test(test_paths),
 		folder_test(test_programs),
 	};

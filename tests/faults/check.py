@@ -70,8 +70,8 @@ def journal_is_sound(run):
     for r, n in zip(records, parts):
         of[r["type"]].append((n, r))
     once([(n, r["agent"], r["generation"]) for n, r in of["agent.spawned"]], "a spawn (in one part of the run)")
-    once([(r["agent"], r["generation"], r["call"]) for _, r in of["agent.report"]], "a report")
-    once([r["agent"] for _, r in of["agent.report"]], "an agent's report")
+    once([(n, r["agent"], r["generation"], r["call"]) for n, r in of["agent.report"]], "a report")
+    once([r["agent"] for _, r in of["agent.report"] if r["call"] != "by-rule"], "an agent's report")
     once([(r["agent"], r["generation"]) for _, r in of["agent.reset"]], "a reset")
     once([(r["agent"], r["new"]) for _, r in of["branch.imported"]], "an import")
     keys = {}

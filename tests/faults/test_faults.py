@@ -16,6 +16,7 @@ import collections
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -37,6 +38,28 @@ KINDS = {  # kind -> operations that can end so
     "kill-before": None, "kill-after": None, "kill-all": None, "tear": {"write"},
     "enospc": NO_ROOM, "eio": {"write", "fsync", "rename", "create"}, "emfile": {"create", "fork"},
 }
+# What was found once: (job, process:operation, what it touches, which of those: 0 the first to 1 the last, kind).
+NAMED = [
+    ("writer", "a1.1:write", r"/\.a\.txt\.[0-9a-f]{16}$", 0, "kill-after"),  # the half of an edit was committed
+    ("writer", "a1.1:fsync", r"transcript\.jsonl$", 0.6, "enospc"),  # unfinished work was committed, with the task as its name
+    ("writer", "a1.2:fsync", r"transcript\.jsonl$", 1, "kill-before"),  # an agent that had reported was called lost
+    ("writer", "git:write", r"/ckpt\.lock$", 0, "kill-all"),  # no checkpoint could be stored any more
+    ("writer", "git:unlink", r"git\.state/base\.index$", 1, "kill-before"),  # a killed worker, in the middle of a removal
+    ("writer", "git:link", r"git\.state/incoming/", 1, "enospc"),  # the worktree stayed, and nothing offered to go on
+    ("writer", "git:write", r"git\.state/scratch\.index\.lock$", 1, "kill-after"),  # a killed git, the same
+    ("writer", "parent:rename", r"runs/\.[^/]+$", 0, "kill-after"),  # a run without a beginning
+    ("writer", "parent:create", r"/lock$", 0, "emfile"),  # a start that failed left its folder
+    ("writer", "parent:write", r"run\.json$", 0, "eio"),  # the message named no file
+    ("writer", "parent:write", r"run\.jsonl$", 0.8, "enospc"),
+    ("writer", "gateway:frame", r"", 0.5, "kill-before"),
+    ("writer", "gateway:frame", r"", 0.7, "kill-all"),
+    ("review", "a1.1:fsync", r"transcript\.jsonl$", 0.5, "eio"),  # a failed device was for good
+    ("review", "a2.1:fsync", r"transcript\.jsonl$", 1, "kill-before"),  # the same report twice
+    ("review", "parent:create", r"report\.sarif\.", 0, "enospc"),  # nothing offered to go on
+    ("review", "parent:write", r"run\.jsonl$", 0.7, "enospc"),  # it offered to go on for ever
+    ("review", "git:write", r"/view/", 0, "kill-after"),  # the lock file of a killed git stayed
+    ("review", "parent:create", r"calibration\.json", 1, "kill-after"),  # the reserve stayed
+]
 # Not ours: the scripted server; what stands on the terminal.
 OUTSIDE = {"rehearsal", "other", "tool"}
 
@@ -153,6 +176,16 @@ def combinations(job, points):
                 yield job, point, kind
 
 
+def named(jobs, points):
+    """The points of NAMED in this listing."""
+    for job in jobs:
+        for name, start, pattern, where, kind in NAMED:
+            if name == job.name:
+                found = [p for p in points[name] if p[0].startswith(start + ":") and re.search(pattern, "\n".join(p[2:]), re.M)]
+                rig.check(found, f"the listing has no {start} of '{pattern}'")
+                yield job, found[round(where * (len(found) - 1))], kind
+
+
 def chosen(everything, count, seed):
     """By the seed, but of each class (job, process, operation, kind) one before any has two."""
     shuffled = list(everything)
@@ -231,7 +264,7 @@ def options():
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--seed", type=int, default=4)
     p.add_argument("--at-once", type=int, default=2)
-    p.add_argument("--only", nargs=3, metavar=("JOB", "POINT", "KIND"))
+    p.add_argument("--only", nargs=3, metavar=("JOB", "POINT", "KIND"), action="append")
     p.add_argument("--job")
     p.add_argument("--match", default="", help="only points whose name and kind hold this text")
     p.add_argument("--keep", action="store_true")
@@ -241,10 +274,13 @@ def options():
 
 def selected(o, jobs, points):
     if o.only:
-        return [(j, [o.only[1]], o.only[2]) for j in jobs]
+        return [(j, [point], kind) for name, point, kind in o.only for j in jobs if j.name == name]
     everything = [c for j in jobs for c in combinations(j, points[j.name])]
     everything = [c for c in everything if o.match in f"{c[1][0]} {c[2]}"]
-    return everything if o.all else chosen(everything, o.count, o.seed)
+    if o.all:
+        return everything
+    first = [c for c in named(jobs, points) if o.match in f"{c[1][0]} {c[2]}"]
+    return first + chosen(everything, max(o.count - len(first), 0), o.seed)
 
 
 def cannot_trace():
@@ -261,7 +297,8 @@ def main():
         print(f"skipped: {reason}\n[  SKIPPED ] faults\n[  SKIPPED ] 1 test(s).")
         sys.exit(0)
     begin = time.monotonic()
-    jobs = [j for j in JOBS if j.name in (o.only[0] if o.only else o.job or j.name)]
+    names = [only[0] for only in o.only or []] or [o.job]
+    jobs = [j for j in JOBS if j.name in names or names == [None]]
     home = rig.World()
     servers = {j.name: home.server(j.rules) for j in jobs}
     first = {j.name: Place(j, servers[j.name].url) for j in jobs}

@@ -296,6 +296,22 @@ static void test_the_reserve_is_for_the_end(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* A process that dies between the last record and its own end leaves no reserve behind. */
+static void test_no_reserve_behind_the_last_record(void **state)
+{
+	AUTO_FREE char *path = file_join(*state, "run.jsonl");
+	AUTO_FREE char *reserve = file_join(*state, "run.jsonl.reserve");
+	struct journal *j = NULL;
+
+	assert_int_equal(journal_open(path, &j, NULL), 0);
+	assert_true(file_exists(reserve));
+	journal_last(j);
+	assert_false(file_exists(reserve));
+	journal_add(j, RECORD_RUN_FINISHED, "");
+	assert_int_equal(journal_commit(j, NULL), 0);
+	journal_close(j);
+}
+
 static void test_folder_that_is_missing(void **state)
 {
 	AUTO_FREE char *path = file_join(*state, "none/run.jsonl");
@@ -318,6 +334,7 @@ int main(void)
 		folder_test(test_close_commits),
 		folder_test(test_full_disk_breaks_the_journal),
 		folder_test(test_the_reserve_is_for_the_end),
+		folder_test(test_no_reserve_behind_the_last_record),
 		folder_test(test_folder_that_is_missing),
 	};
 	return cmocka_run_group_tests_name("orchestrator/journal", tests, NULL, NULL);

@@ -313,7 +313,8 @@ static void a_killed_service_leaves_no_worker(void **state)
 	rig_free(&rig);
 }
 
-/* A git that was killed leaves the lock file of our scratch index: the next operation goes on. */
+/* A git that was killed leaves the lock files of our scratch index and of the ref that it moved: the next operation goes on. A
+ * removal that was done and not heard can be asked for again. */
 static void a_killed_gits_lock_file_holds_nobody(void **state)
 {
 	struct rig rig;
@@ -325,11 +326,18 @@ static void a_killed_gits_lock_file_holds_nobody(void **state)
 	static const char *const ops[] = {"checkpoint", "diff", "remove"};
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
 		free(rig_sh(&rig, "repo",
-			    "touch .git/baton/runs/r1/agents/a1/git.state/scratch.index.lock"));
+			    "touch .git/baton/runs/r1/agents/a1/git.state/scratch.index.lock; "
+			    "mkdir -p .git/refs/baton/r1/a1; touch .git/refs/baton/r1/a1/ckpt.lock "
+			    ".git/refs/heads/baton/r1/a1.lock"));
 		struct json_object *body = rig_entry(&rig, "r1", "a1", NULL);
 		json_set_str(body, "message", "saved");
 		json_object_put(rig_ok(&rig, ops[i], body));
 	}
+	AUTO_FREE char *left = rig_sh(&rig, "repo", "find .git -name '*.lock' | wc -l");
+	assert_string_equal(left, "0");
+	AUTO_JSON struct json_object *again =
+		rig_ok(&rig, "remove", rig_entry(&rig, "r1", "a1", NULL));
+	assert_true(json_flag(again, "removed", false));
 	rig_free(&rig);
 }
 
