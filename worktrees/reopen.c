@@ -84,8 +84,10 @@ static char *find_moved(const struct work *work)
 		mark = NULL;
 	while (mark && !found && dir && (item = readdir(dir)) != NULL) {
 		AUTO_FREE char *path = file_join(above, item->d_name);
-		if (item->d_name[0] != '.' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-		    json_i64(mark, "device", -1) == (int64_t)st.st_dev &&
+		AUTO_FREE char *git_file =
+			file_join(path, ".git"); /* a new folder may have got the number */
+		if (item->d_name[0] != '.' && file_exists(git_file) && lstat(path, &st) == 0 &&
+		    S_ISDIR(st.st_mode) && json_i64(mark, "device", -1) == (int64_t)st.st_dev &&
 		    json_i64(mark, "inode", -1) == (int64_t)st.st_ino)
 			found = take_ptr(path);
 	}

@@ -180,6 +180,7 @@ static bool job_retry(struct job *job, int status)
 	log_warn("the worker for '%s' was killed by signal %d: once more", job->op->name,
 		 WTERMSIG(status));
 	job->again = true;
+	json_set_bool(job->body, "again", true); /* what is there is the first one's half */
 	job->pid = 0;
 	mem_close_fd(&job->fd);
 	buf_clear(&job->answer);

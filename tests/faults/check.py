@@ -123,7 +123,9 @@ def plain_claim(claim):
 def outcome(world, run):
     report = run.report()
     # Without subjects: of a checkpoint it tells when it was made.
-    refs = world.git("for-each-ref", "--format=%(refname) %(tree)").replace(run.id, "RUN").split("\n")
+    # An agent that could not be started at all gives its place to one with another number.
+    refs = world.git("for-each-ref", "--format=%(refname) %(tree)")
+    refs = re.sub(run.id + r"/a\d+", "RUN/aN", refs).split("\n")
     agents = []
     for a in report["agents"]:
         log = []

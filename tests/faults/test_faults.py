@@ -58,6 +58,7 @@ NAMED = [
     ("review", "parent:create", r"report\.sarif\.", 0, "enospc"),  # nothing offered to go on
     ("review", "parent:write", r"run\.jsonl$", 0.7, "enospc"),  # it offered to go on for ever
     ("review", "git:write", r"/view/", 0, "kill-after"),  # the lock file of a killed git stayed
+    ("review", "git:unlink", r"/view-[0-9a-f]{16}\.index\.lock$", 0, "kill-after"),  # a view begun again met its own half
     ("review", "parent:create", r"calibration\.json", 1, "kill-after"),  # the reserve stayed
 ]
 # Not ours: the scripted server; what stands on the terminal.
@@ -223,6 +224,8 @@ class Work:
                 self.points[kind] += 1
                 self.reached[kind] += reached
                 self.passed[kind] += reached and not problem
+                if self.points.total() % 20 == 0:
+                    print(f"{self.points.total()} points, {len(self.failed)} failed so far", flush=True)
                 if problem:
                     self.failed.append(item)
                     print(f"FAILED: --only {job.name} {point[0]} {kind}    ({' '.join(point[1:])})\n{problem}", flush=True)
