@@ -14,7 +14,8 @@
 #define LINE_MAX_BYTES	((size_t)32 << 20)
 #define OUTPUT_BYTES	3000
 #define DOCUMENT_TOKENS 10000 /* R2 */
-#define TELLING_TOKENS	150   /* what telling of left-out constraints costs */
+#define ROOM                                                                                       \
+	(DOCUMENT_TOKENS - 150) /* with what telling of it costs, where something is left out */
 
 struct import {
 	struct handoff *handoff;
@@ -264,12 +265,12 @@ static void add_missing(struct import *im)
 static int64_t take_constraints(struct handoff *h, int64_t tokens)
 {
 	size_t n = h->parts[HANDOFF_CONSTRAINTS].n;
-	int64_t excess = tokens + TELLING_TOKENS - DOCUMENT_TOKENS;
+	int64_t excess = tokens - ROOM;
 	size_t some = MAX((size_t)((int64_t)n * excess / tokens / 2), (size_t)1);
 
 	for (size_t i = 0; i < MIN(some, n - 1); i++)
 		handoff_remove(h, HANDOFF_CONSTRAINTS, 0);
-	return handoff_bound(h, DOCUMENT_TOKENS, NULL, NULL);
+	return handoff_bound(h, ROOM, NULL, NULL);
 }
 
 /* A session of weeks may lay down more than a document has room for. The newest stay; where the others are is said. */
@@ -277,20 +278,23 @@ static void bound_constraints(struct import *im, const char *path)
 {
 	struct handoff *h = im->handoff;
 	struct handoff_part *constraints = &h->parts[HANDOFF_CONSTRAINTS];
-	size_t all = constraints->n;
-	int64_t tokens = handoff_bound(h, DOCUMENT_TOKENS, NULL, NULL);
+	size_t all = constraints->n, words = h->parts[HANDOFF_WORDS].n;
+	int64_t tokens = handoff_bound(h, ROOM, NULL, NULL);
 
-	while (tokens + TELLING_TOKENS > DOCUMENT_TOKENS && constraints->n > 1)
+	while (tokens > ROOM && constraints->n > 1)
 		tokens = take_constraints(h, tokens);
-	if (constraints->n == all)
+	if (constraints->n == all && h->parts[HANDOFF_WORDS].n == words)
 		return;
 	AUTO_FREE char *whole = realpath(path, NULL);
 	AUTO_FREE char *text = mem_printf(
 		"constraints: the %zu oldest of %zu were left out for want of room; read "
 		"them in the messages of the user in %s",
 		all - constraints->n, all, whole ? whole : path);
-	add_record(h, HANDOFF_MISSING, text);
-	handoff_set(&add_record(h, HANDOFF_LOGS, "The session that this was made from.")->log,
+	if (constraints->n < all)
+		add_record(h, HANDOFF_MISSING, text);
+	handoff_set(&add_record(h, HANDOFF_LOGS,
+				"The session that this was made from, with all that was said.")
+			     ->log,
 		    whole ? whole : path);
 }
 

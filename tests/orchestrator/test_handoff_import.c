@@ -172,6 +172,7 @@ static void test_huge(void **state)
 	assert_in_range(out.len, 1000, 40000);
 	assert_non_null(strstr(buf_str(&out), "the 2999th message"));
 	assert_non_null(strstr(buf_str(&out), "older messages of the user were left out"));
+	assert_string_equal(handoff->parts[HANDOFF_LOGS].list[0].log, path);
 	handoff_free(handoff);
 	file_remove_tree(dir, NULL);
 }
