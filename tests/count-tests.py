@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Prints "passed failed skipped" for a meson testlog.json, or for a log of cmocka programs (--cmocka).
+"""Prints "passed failed skipped left-out" for a meson testlog.json, or for a log of cmocka programs (--cmocka).
 
 A program that prints cmocka's lines counts by them; any other program counts as one test.
+Left out is what a program does not run by choice, as integration/rig.py does under the sanitizers.
 """
 import json
 import re
@@ -21,7 +22,7 @@ def count_text(text):
 
 
 def main():
-    passed = failed = skipped = 0
+    passed = failed = skipped = left_out = 0
     if sys.argv[1] == "--cmocka":
         with open(sys.argv[2], errors="replace") as f:
             passed, failed, skipped = count_text(f.read()) or (0, 0, 0)
@@ -29,12 +30,14 @@ def main():
         with open(sys.argv[1], errors="replace") as f:
             for line in f:
                 test = json.loads(line)
-                counts = count_text(test.get("stdout", "") + test.get("stderr", ""))
+                text = test.get("stdout", "") + test.get("stderr", "")
+                counts = count_text(text)
+                left_out += len(re.findall(r"^\[ LEFT OUT \] \w+$", text, re.M))
                 result = test["result"]
                 if counts is None or (result not in ("OK", "SKIP") and counts[1] == 0):
                     counts = (int(result == "OK"), int(result not in ("OK", "SKIP")), int(result == "SKIP"))
                 passed, failed, skipped = passed + counts[0], failed + counts[1], skipped + counts[2]
-    print(passed, failed, skipped)
+    print(passed, failed, skipped, left_out)
 
 
 main()

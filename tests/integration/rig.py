@@ -32,7 +32,8 @@ BUILD = os.environ.get("BATON_BUILD") or os.path.abspath(os.path.join(os.path.di
 BATON = os.path.join(BUILD, "orchestrator", "baton")
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLOW = float(os.environ.get("BATON_TEST_SLOW", "1"))  # factor for deadlines: sanitizers, a loaded machine
-# Under the sanitizers, which look into the same code each time, tests play fewer cases of one kind and print how many.
+# Under the sanitizers, which look into the same code each time, tests play fewer cases of one kind, and those of
+# test_plain are left out and counted.
 FEWER = bool(os.environ.get("BATON_TEST_FEWER"))
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -513,11 +514,20 @@ def unchanged(world, before, repo=None):
 # ---- the program around the tests
 
 tests = []
+plain_only = set()  # names of those that the sanitizers do not see
 
 
 def test(function):
     tests.append(function)
     return function
+
+
+def test_plain(function):
+    """A test that the plain suite runs and the sanitized one leaves out: the lines of C that it reaches are those of
+    other tests, and what it shows besides (nothing left over, a repository untouched, a message) is no matter of memory.
+    README.md says how to find out whether that is true."""
+    plain_only.add(function.__name__)
+    return test(function)
 
 
 SANITIZED = re.compile(r"ERROR: \w+Sanitizer|runtime error:")
@@ -555,10 +565,14 @@ def run_one(function):
 def main():
     """Runs the tests of the program, or those whose names contain a word of the command line."""
     chosen = [t for t in tests if len(sys.argv) == 1 or any(word in t.__name__ for word in sys.argv[1:])]
+    left_out = [t for t in chosen if FEWER and t.__name__ in plain_only]
+    chosen = [t for t in chosen if t not in left_out]
     failed = []
     print(f"[==========] Running {len(chosen)} test(s).", flush=True)
     if FEWER:
         print("fewer cases of one kind (BATON_TEST_FEWER)", flush=True)
+    for function in left_out:
+        print(f"[ LEFT OUT ] {function.__name__}", flush=True)
     for function in chosen:
         print(f"[ RUN      ] {function.__name__}", flush=True)
         good = run_one(function)

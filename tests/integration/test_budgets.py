@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
+from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, test_plain, unchanged, wait_for
 
 WORK = "echo {n} >{n}.txt; git add -A; git commit -q -m 'Step {n}'"
 
@@ -30,14 +30,14 @@ def ended_well(world, done, run, word):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def max_rounds_ends_the_run(world):
     done, run = busy(world, "--max-rounds", "4", "--reset", "never", status=4)
     ended_well(world, done, run, "round")
     check(run.agents()["a1"]["rounds"] <= 6, "rounds", run.agents()["a1"])
 
 
-@test
+@test_plain
 def max_tokens_is_never_exceeded(world):
     done, run = busy(world, "--max-tokens", "60000", status=4)
     ended_well(world, done, run, "token")
@@ -56,7 +56,7 @@ def max_cost_is_never_exceeded(world):
     check(abs(sum(r["cost"] for r in run.records("call.settled")) - cost) < 1e-4, "sum of the calls", cost)
 
 
-@test
+@test_plain
 def too_small_a_budget_makes_no_call(world):
     done, run = busy(world, "--max-cost", "0.0001", status=4)
     equal(run.report()["usage"]["calls"], 0, "calls", done)
@@ -91,7 +91,7 @@ def time_limit_holds_in_a_rate_limit(world):
     world.baton("run", "wait", "--model", f"rehearsal:{scenario}", "--time-limit", "2s", status=4)
 
 
-@test
+@test_plain
 def both_kinds_of_rehearsal_have_prices(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -100,7 +100,7 @@ def both_kinds_of_rehearsal_have_prices(world):
         check("USD" in done.out, f"the costs of {kind}", done)
 
 
-@test
+@test_plain
 def a_model_without_prices_refuses_max_cost(world):
     world.repository()
     world.provider("http://127.0.0.1:9")
@@ -134,7 +134,7 @@ def one_rule_for_windows(world):
     equal(window_of(world, "--working-ceiling", "30k"), (100000, 30000), "--working-ceiling")
 
 
-@test
+@test_plain
 def cache_life_is_asked_for(world):
     """H17: an hour for what never changes, if the user says so."""
     world.repository()
@@ -144,7 +144,7 @@ def cache_life_is_asked_for(world):
     check(re.search(r'ttl\W+1h', world.read("log")), "no marker of an hour", world.read("log"))
 
 
-@test
+@test_plain
 def an_unknown_model_needs_a_window(world):
     world.repository()
     world.provider("http://127.0.0.1:9")
@@ -170,7 +170,7 @@ def a_budget_holds_for_all_agents_of_a_review_together(world):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def usage_is_split_and_adds_up(world):
     done, run = busy(world, "--max-rounds", "4", status=4)
     settled = run.records("call.settled")
@@ -200,7 +200,7 @@ def readable_server(world):
                         "--log", world.path("log"), "--log-bodies")
 
 
-@test
+@test_plain
 def a_long_run_reads_its_input_from_the_cache(world):
     """Thirty rounds: at least 90 % of the input is cache read, with at most 4 markers (H17)."""
     server = readable_server(world)
@@ -212,7 +212,7 @@ def a_long_run_reads_its_input_from_the_cache(world):
     check(max(markers) >= 2, "no markers were seen (the test looks at nothing)", markers)
 
 
-@test
+@test_plain
 def a_provider_of_ones_own_is_cached_too(world):
     server = readable_server(world)
     for api in ("openai", "anthropic"):

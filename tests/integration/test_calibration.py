@@ -4,7 +4,7 @@ nobody."""
 import json
 import os
 
-from rig import answer, check, equal, in_turn, main, report, shell, test
+from rig import answer, check, equal, in_turn, main, report, shell, test, test_plain
 
 FILE = "state/baton/calibration.json"
 # A task with text enough to learn from.
@@ -46,7 +46,7 @@ def a_damaged_file_is_told_and_replaced(world):
     check(json.loads(world.read(FILE))["models"], "the file was not replaced", done)
 
 
-@test
+@test_plain
 def the_buffer_of_a_role_is_learned(world):
     """W3: `auto` is 13,000 until enough answers are known, then their 99th percentile and 20 %."""
     server = scripted(world)
@@ -66,7 +66,7 @@ def the_buffer_of_a_role_is_learned(world):
     equal(sum(json.loads(world.read(FILE))["responses"]["fake/some-model"]["lead"].values()), 302, "what was kept and what came")
 
 
-@test
+@test_plain
 def a_rehearsal_teaches_nothing(world):
     world.repository()
     rules = in_turn(*[answer(shell("seq 1 400")), answer(report())])

@@ -6,7 +6,7 @@ import pty
 import signal
 import subprocess
 
-from rig import BATON, answer, call, check, equal, in_turn, main, report, shell, test, wait_for
+from rig import BATON, answer, call, check, equal, in_turn, main, report, shell, test, test_plain, wait_for
 
 COMMIT = "echo work >work.txt && git add work.txt && git commit -q -m Work"
 
@@ -52,7 +52,7 @@ def an_adopted_worktree_is_the_users_everywhere(world):
     check("mark" not in world.baton("clean", "--yes").out, "a later clean stumbles over it")
 
 
-@test
+@test_plain
 def an_adopted_worktree_that_was_removed_does_not_hold_its_run(world):
     _, run = worked(world, "--keep")
     world.baton("adopt", run.id, "--json")
@@ -74,7 +74,7 @@ def adopt_keeps_what_no_branch_holds(world):
     check(world.git("for-each-ref", "--contains", aside), "no ref holds it")
 
 
-@test
+@test_plain
 def what_the_user_fetched_without_a_ref_is_kept_by_one(world):
     """I7: objects in the user's store that only FETCH_HEAD names go with his next gc."""
     aside = COMMIT + (" && git checkout -q -b other HEAD~0 && echo aside >aside.txt && git add aside.txt && git commit -q -m Aside "
@@ -89,7 +89,7 @@ def what_the_user_fetched_without_a_ref_is_kept_by_one(world):
         equal(world.git("show", f"{commit}:aside.txt"), "aside", "the other branch's commit")
 
 
-@test
+@test_plain
 def a_branch_that_the_user_deleted_is_not_brought_back(world):
     """The private repository was given it; that makes it no work of the agent's."""
     world.repository()
@@ -104,7 +104,7 @@ def a_branch_that_the_user_deleted_is_not_brought_back(world):
     check("kept" not in done.out, "something is kept", done)
 
 
-@test
+@test_plain
 def adopt_says_where_the_work_of_a_removed_worktree_is(world):
     _, run = worked(world)
     refused(world, "adopt", run.id, words=["was removed", run.branch(), "--keep"])
@@ -114,7 +114,7 @@ def adopt_says_where_the_work_of_a_removed_worktree_is(world):
     refused(world, "adopt", run.id, world.path("home"), words=["exists"])
 
 
-@test
+@test_plain
 def a_diff_of_nothing_says_so(world):
     """On stderr: what goes into a pipe as a patch is a patch or empty."""
     for keep in ((), ("--keep",)):
@@ -164,7 +164,7 @@ def clean_asks_on_a_terminal(world):
     check(not os.path.exists(run.dir), "yes did not remove it")
 
 
-@test
+@test_plain
 def clean_drops_saved_states_that_a_branch_holds(world):
     """I7: the last checkpoint of a finished run has its branch's own files; one with more stays until the user says so."""
     _, run = worked(world)
@@ -186,7 +186,7 @@ def clean_drops_saved_states_that_a_branch_holds(world):
             equal(world.git("show", f"{left}:notes.txt"), "more", "what only the checkpoint held")
 
 
-@test
+@test_plain
 def clean_does_not_call_a_branch_at_its_base_the_work(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(shell("true")), answer(report())))
@@ -201,7 +201,7 @@ def clean_does_not_call_a_branch_at_its_base_the_work(world):
     equal(world.read(world.repo + "/notes.txt"), "more\n", "what the command brings back")
 
 
-@test
+@test_plain
 def clean_removes_no_folder_that_is_not_batons(world):
     """run.json is a file that anybody may have written: its path is not followed wherever it leads."""
     _, run = worked(world)
@@ -215,7 +215,7 @@ def clean_removes_no_folder_that_is_not_batons(world):
         check("kept" in done.out, "it is not told", done)
 
 
-@test
+@test_plain
 def clean_leaves_what_was_adopted_in_the_runs_own_folder(world):
     """A6: in place, or to a new folder beside; the run's folder of worktrees does not go with it."""
     for where in ("", "other", "side/other"):
@@ -232,7 +232,7 @@ def clean_leaves_what_was_adopted_in_the_runs_own_folder(world):
     check("nothing" in world.baton("clean", "--yes").out, "a later clean stumbles over it")
 
 
-@test
+@test_plain
 def clean_leaves_files_that_nobody_proved_to_be_batons(world):
     _, run = worked(world, "--keep")
     folder = os.path.dirname(run.worktree())
@@ -247,7 +247,7 @@ def clean_leaves_files_that_nobody_proved_to_be_batons(world):
     check(not os.path.exists(run.dir) and not os.path.exists(folder), "the run is still there")
 
 
-@test
+@test_plain
 def clean_takes_nothing_of_a_run_that_started_while_it_asked(world):
     """The list of runs is as old as the prompt; what is alive is seen at the moment itself."""
     _, old = worked(world)
@@ -273,7 +273,7 @@ def clean_takes_nothing_of_a_run_that_started_while_it_asked(world):
     equal(started.wait(60).status, 0, "the run's exit status")
 
 
-@test
+@test_plain
 def clean_names_no_branch_that_is_gone(world):
     _, run = worked(world, "--keep")
     world.git("worktree", "list")
@@ -325,7 +325,7 @@ def misspelt_names_get_the_nearest(world):
     check("BATON_MODEL" in done.err and "BATON_HOUSE" not in done.err, "the misspelt variable", done)
 
 
-@test
+@test_plain
 def words_that_are_left_over_are_refused(world):
     _, run = worked(world)
     for command in (["ls"], ["doctor"], ["config"], ["show", run.id], ["stop", run.id], ["diff", run.id], ["adopt", run.id, "x"]):
@@ -333,7 +333,7 @@ def words_that_are_left_over_are_refused(world):
     refused(world, "clean", f"{run.id}/a1", words=["whole runs"])
 
 
-@test
+@test_plain
 def a_folder_that_is_not_there_is_said_by_every_command(world):
     worked(world)
     nowhere = world.path("nowhere")
@@ -342,7 +342,7 @@ def a_folder_that_is_not_there_is_said_by_every_command(world):
     refused(world, "ls", "-C", world.repo + "/README.md", words=["Not a directory"])
 
 
-@test
+@test_plain
 def json_is_given_or_refused(world):
     _, run = worked(world)
     equal(json.loads(world.baton("stop", run.id, "--json").out)["stopped"], False, "stop")
@@ -427,7 +427,7 @@ def doctor_finds_git_as_a_run_does(world):
 # ---- files that a review writes
 
 
-@test
+@test_plain
 def a_file_that_cannot_be_written_is_refused_before_the_first_request(world):
     world.repository({"a.txt": "one\n"})
     server = world.server([{"match": {}, "answer": answer(report(findings=[]))}])
@@ -460,13 +460,13 @@ def the_terminal_sees_no_escapes_of_markdown(world):
     check("\\`make\\`" in world.read(run.dir + "/report.md"), "report.md lost its escapes")
 
 
-@test
+@test_plain
 def a_long_command_is_cut_before_its_status(world):
     worked_done, run = worked(world, command="true " + "argument " * 40)
     check("(exit 0, " in worked_done.err and "... (exit 0, " in worked_done.err, "the progress line", worked_done)
 
 
-@test
+@test_plain
 def no_price_means_no_cost(world):
     """docs/journal.md: what is not known is left out."""
     world.repository()
@@ -502,7 +502,7 @@ def config_names_the_model_and_where_requests_go(world):
     check("providers.work" in json.loads(world.baton("config", "--json").out), "--json")
 
 
-@test
+@test_plain
 def folders_to_read_have_to_be_there(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -518,7 +518,7 @@ def a_blocked_agent_is_not_called_done(world):
     check("## a1 (lead): blocked" in done.out and "1 tool call (" in done.out and "0 commits" in done.out, "the outcome", done)
 
 
-@test
+@test_plain
 def a_review_that_failed_has_no_counts(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -526,7 +526,7 @@ def a_review_that_failed_has_no_counts(world):
     check("refuted" not in done.out and "was reviewed" in done.out, "zero findings read as a result", done)
 
 
-@test
+@test_plain
 def a_bare_repository_has_its_runs_too(world):
     world.repository()
     bare = world.path("bare.git")
@@ -547,7 +547,7 @@ def a_state_folder_that_cannot_be_made_is_said_before_money_is_spent(world):
     equal(world.runs(), [], "runs that were made")
 
 
-@test
+@test_plain
 def a_branch_prefix_that_git_would_refuse_is_refused_before_the_run(world):
     """Also what stands before a slash, and a name that leaves no room for the run's and the agent's."""
     world.repository()

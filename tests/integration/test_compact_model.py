@@ -3,7 +3,7 @@
 import json
 import os
 
-from rig import answer, check, equal, main, report, shell, test
+from rig import answer, check, equal, main, report, shell, test, test_plain
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -71,7 +71,7 @@ def each_call_has_the_price_of_its_model(world):
     check("'fake/small' for 'fake/large'" in warnings[0], "the pair", warnings)
 
 
-@test
+@test_plain
 def a_budget_counts_the_price_of_the_called_model(world):
     """All of it costs 0.2 USD. Reserved at other prices than it is settled by, the limit would not hold."""
     two_models(world, "--compact-model", "fake/small", "--max-cost", "0.14", status=4)
@@ -81,7 +81,7 @@ def a_budget_counts_the_price_of_the_called_model(world):
     equal(run.last("run.finished")["status"], "budget", "status")
 
 
-@test
+@test_plain
 def a_role_names_it(world):
     two_models(world, role="fake/small")
     check([r for r in world.run().records("call.settled") if r.get("model") == "small"], "calls of the small model")

@@ -3,7 +3,7 @@
 import json
 import re
 
-from rig import answer, call, check, equal, in_turn, main, report, shell, test
+from rig import answer, call, check, equal, in_turn, main, report, shell, test, test_plain
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -31,7 +31,7 @@ def counting(world, last, *options, summary=None, window=16000, status=0, collap
     return done, run, [c for c in run.records("agent.compact") if "kind" in c["data"]]
 
 
-@test
+@test_plain
 def work_goes_on_through_many_windows(world):
     """Forty rounds in a window that holds about five: a server that enforces it never has to refuse."""
     done, run, _ = counting(world, 40, collapse="true")
@@ -88,7 +88,7 @@ def the_provider_clears_old_results(world):
     check("read only a part" not in done.err, "a wrong warning", done)
 
 
-@test
+@test_plain
 def a_server_without_edits_is_asked_once(world):
     """wire.md 4: a member that the server does not know is left out from then on."""
     refused = {"match": {"turn": 2}, "times": 1,
@@ -99,7 +99,7 @@ def a_server_without_edits_is_asked_once(world):
     equal(run.records("agent.warning")[0]["data"]["message"].count("not asked again"), 1, "told", done)
 
 
-@test
+@test_plain
 def boundaries_are_on_record(world):
     """H12, and a line for the user."""
     done, run, compactions = counting(world, 20)
@@ -111,7 +111,7 @@ def boundaries_are_on_record(world):
     check("context compacted" in done.err, "a line for the user", done)
 
 
-@test
+@test_plain
 def the_users_words_are_put_back_and_nothing_is_added(world):
     """X2, traps 14 and 16: constraints stand verbatim in the first request after a compaction; a rule that only the
     summary knows is not in it. A request without them would not leave, so the run's end is the proof for the others."""
@@ -175,7 +175,7 @@ def the_window_can_be_looked_at(world):
         check(word in text, f"'{word}' is missing", text)
 
 
-@test
+@test_plain
 def the_numbers_of_the_window_are_set_in_every_layer(world):
     """M5, W4: file, role, environment and command line reach the agent's start document."""
     world.repository()
@@ -209,7 +209,7 @@ def a_cache_that_is_lost_is_told(world):
     check("1 unexpected break" in world.baton("context").out, "baton context", broken)
 
 
-@test
+@test_plain
 def a_model_that_cannot_summarise_stops_nobody(world):
     """X1: the cut by rule each time, until the breaker opens; then a report, with the work kept."""
     done, run, compactions = counting(world, 40, "--context", "notes=false", "--reset", "never", summary={"text": "No."}, status=1)
@@ -221,7 +221,7 @@ def a_model_that_cannot_summarise_stops_nobody(world):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def compaction_can_be_switched_off(world):
     done, run, compactions = counting(world, 40, "--compact", "off", "--reset", "never", status=1)
     equal(compactions, [], "compactions", done)

@@ -2,7 +2,7 @@
 """Traps of the sections A, C and F that need real calls: slow and silent summaries, windows that shrink, bound thinking."""
 import time
 
-from rig import answer, check, equal, main, report, shell, test
+from rig import answer, check, equal, main, report, shell, test, test_plain
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -30,7 +30,7 @@ def summary_calls(run):
     return [r for r in run.records("agent.state") if r["data"]["state"] == "compacting"]
 
 
-@test
+@test_plain
 def trap_5_a_slow_summary_is_waited_for(world):
     """Each piece comes in time, the whole takes several times the idle limit: one call, its result is used."""
     slow = {"match": {"is_compaction": True}, "answer": {"text": SUMMARY}, "fault": {"slow": 60}}
@@ -44,7 +44,7 @@ def trap_5_a_slow_summary_is_waited_for(world):
     check(time.monotonic() - started < 120, "an end")
 
 
-@test
+@test_plain
 def trap_13_a_silent_summary_is_given_up(world):
     """The idle limit ends each try, then the cut by rule; all of it bounded and on record."""
     silent = {"match": {"is_compaction": True}, "answer": {"text": SUMMARY}, "fault": {"stall": 0}}
@@ -87,7 +87,7 @@ def traps_44_46_bound_thinking(world):
     equal(done.err.count("the server binds thinking"), 1, "learned", done)
 
 
-@test
+@test_plain
 def trap_1_fixed_part_and_tail_above_the_threshold(world):
     """At most two compactions in a row, then a clear end; the run does not go on calling."""
     first = [{"match": {"is_compaction": True}, "answer": {"text": SUMMARY}}]

@@ -5,7 +5,7 @@ its reason and exit status. Item 4 of the issue; traps of sections G, H and I, t
 import itertools
 import json
 
-from rig import FEWER, answer, call, check, equal, in_turn, main, report, shell, test
+from rig import FEWER, answer, call, check, equal, in_turn, main, report, shell, test, test_plain
 
 PROTOCOLS = ("rehearsal", "rehearsal+openai")
 turns = itertools.count()
@@ -47,13 +47,13 @@ def rate_limit_with_retry_after(world):
     retried(world, {"status": 429, "headers": {"retry-after": "1"}})
 
 
-@test
+@test_plain
 def overload_and_server_errors(world):
     for status in (529, 500, 503, 408):
         retried(world, {"status": status})
 
 
-@test
+@test_plain
 def a_reset_before_any_byte(world):
     retried(world, {"reset": True})
 
@@ -63,7 +63,7 @@ def a_reset_in_mid_answer(world):
     retried(world, {"reset": 4})
 
 
-@test
+@test_plain
 def a_cut_in_mid_answer(world):
     retried(world, {"cut": 5})
 
@@ -89,13 +89,13 @@ def a_malformed_event(world):
     retried(world, {"malformed": 3})
 
 
-@test
+@test_plain
 def an_error_event_in_the_stream(world):
     done, run = with_fault(world, {"error_event": {"after": 3, "type": "overloaded_error", "message": "Overloaded"}})
     went_on(world, done, run)
 
 
-@test
+@test_plain
 def a_slow_answer_is_no_fault(world):
     done, run = with_fault(world, {"delay_ms": 1500, "slow": 20}, "--bytes-idle", "5s")
     went_on(world, done, run)
@@ -110,7 +110,7 @@ def tries_are_used_up(world):
     equal(world.git("show", f"{run.branch()}:one.txt"), "one", "the work before it is on the branch")
 
 
-@test
+@test_plain
 def refusals_are_not_retried(world):
     for status, expected in ((400, 1), (401, 3)) if FEWER else ((400, 1), (401, 3), (403, 3), (404, 1), (422, 1)):
         done, run = with_fault(world, {"status": status, "message": "no such thing here"}, status=None, times=99)
@@ -121,7 +121,7 @@ def refusals_are_not_retried(world):
         world.command("rm", "-rf", world.repo, cwd=world.dir)
 
 
-@test
+@test_plain
 def a_spent_quota_is_no_rate_limit(world):
     """A 429 whose body says that money is gone never helps to wait for."""
     done, run = with_fault(world, {"status": 429, "body": {"error": {"type": "insufficient_quota", "code": "insufficient_quota",
@@ -142,7 +142,7 @@ def an_overflow_ends_in_good_order(world):
         world.command("rm", "-rf", world.repo, cwd=world.dir)
 
 
-@test
+@test_plain
 def a_small_window_is_never_exceeded(world):
     """I3, W7: the server enforces its window and counts what exceeds it."""
     world.repository({f"f{n}.txt": "some words that fill a line of this file\n" * 400 for n in range(12)})
@@ -157,7 +157,7 @@ def a_small_window_is_never_exceeded(world):
     check(world.run().agents()["a1"]["claimed"], "no report at the blocking limit", done)
 
 
-@test
+@test_plain
 def a_rate_limit_in_a_fan_out_loses_nothing(world):
     """Trap 68: six reviewers, two finish, then 429 for a while: all six come home."""
     world.repository({f"f{n}.txt": "one\n" for n in range(6)})
@@ -175,7 +175,7 @@ def a_rate_limit_in_a_fan_out_loses_nothing(world):
     check(all(a["status"] == "done" for a in run.agents().values()), "an agent was lost", run.agents())
 
 
-@test
+@test_plain
 def a_rate_limit_without_end_keeps_what_is_finished(world):
     world.repository({f"f{n}.txt": "one\n" for n in range(6)})
     for n in range(6):

@@ -5,7 +5,7 @@ commands that follow a run (ls, show, diff, clean, adopt) do what they say. Item
 import json
 import os
 
-from rig import check, equal, fingerprint, main, test, unchanged
+from rig import check, equal, fingerprint, main, test, test_plain, unchanged
 
 TASK = "make test fails: find out why and repair it"
 
@@ -40,7 +40,7 @@ def fix_repairs_the_test_and_leaves_the_user_alone(world):
     world.no_strays(0)
 
 
-@test
+@test_plain
 def fix_works_over_the_openai_protocol(world):
     _, run = fix(world, protocol="rehearsal+openai")
     repaired(world, run)
@@ -48,7 +48,7 @@ def fix_works_over_the_openai_protocol(world):
     equal(run.agents()["a1"]["claimed"]["status"], "done", "claim")
 
 
-@test
+@test_plain
 def fix_removes_its_worktree_and_pins_what_it_held(world):
     _, run = fix(world)
     check(not os.path.exists(run.worktree()), "the worktree is still there")
@@ -57,7 +57,7 @@ def fix_removes_its_worktree_and_pins_what_it_held(world):
     check(f"refs/baton/{run.id}/a1" in saved, "no ref keeps what the worktree held (I7)", saved)
 
 
-@test
+@test_plain
 def report_says_what_was_claimed_and_what_was_seen(world):
     _, run = fix(world)
     agent = run.agents()["a1"]
@@ -70,7 +70,7 @@ def report_says_what_was_claimed_and_what_was_seen(world):
     equal(calls, 8, "tools started, by the transcript")
 
 
-@test
+@test_plain
 def commands_show_a_run(world):
     _, run = fix(world)
     listed = json.loads(world.baton("ls", "--json").out)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from rig import answer, call, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged
+from rig import answer, call, check, equal, fingerprint, in_turn, main, report, shell, test, test_plain, unchanged
 
 
 def hostile(world, *answers, status=0, options=(), files=None):
@@ -47,7 +47,7 @@ def write_and_edit_cannot_leave_the_worktree(world):
     equal(len(run.tools()), len(calls), "tool calls")
 
 
-@test
+@test_plain
 def symbolic_links_lead_nowhere(world):
     world.repository()
     target = world.repo + "/README.md"
@@ -63,7 +63,7 @@ def symbolic_links_lead_nowhere(world):
     check("A project" not in json.dumps(run.results()), "what a link points to was read")
 
 
-@test
+@test_plain
 def hard_links_do_not_reach_out(world):
     world.repository()
     run = hostile(world, answer(shell(f"ln {world.repo}/README.md hard && echo hacked >>hard"),
@@ -72,7 +72,7 @@ def hard_links_do_not_reach_out(world):
     check(all(not t["ok"] for t in run.tools()), "a hard link was made", run.tools())
 
 
-@test
+@test_plain
 def the_shell_cannot_write_elsewhere(world):
     world.repository()
     home = world.path("home")
@@ -92,7 +92,7 @@ def the_shell_cannot_write_elsewhere(world):
     check("hacked" not in world.read(home + "/.gitconfig"), "the user's git configuration was written")
 
 
-@test
+@test_plain
 def modes_and_times_of_the_users_files(world):
     """Landlock has no right for modes: where the box is no better than that, doctor must say so."""
     world.repository()
@@ -106,7 +106,7 @@ def modes_and_times_of_the_users_files(world):
     unchanged(world, world.before)
 
 
-@test
+@test_plain
 def git_in_the_box_cannot_reach_the_user(world):
     world.repository()
     world.git("branch", "other")
@@ -125,7 +125,7 @@ def git_in_the_box_cannot_reach_the_user(world):
     nothing_ran(world)
 
 
-@test
+@test_plain
 def rm_rf_of_everything_reachable(world):
     world.repository({f"f{n}.txt": f"{n}\n" for n in range(50)})
     world.git("gc", "-q")
@@ -154,7 +154,7 @@ def a_rewritten_git_file_stops_the_agent(world):
     check(not os.path.exists(evil), "something was made outside")
 
 
-@test
+@test_plain
 def a_moved_head_is_noticed(world):
     run = hostile(world, answer(shell("git checkout -q -b elsewhere; echo x >x; git add x; git commit -q -m x")), answer(shell("true")), status=None)
     unchanged(world, world.before)
@@ -247,7 +247,7 @@ def names_and_output_cannot_deceive_the_terminal(world):
             check(bad not in text, f"a control sequence {bad!r} reaches the terminal", repr(text))
 
 
-@test
+@test_plain
 def other_agents_folders_cannot_be_read_or_written(world):
     world.repository()
     first = hostile(world, answer(shell("echo secret-of-the-first >secret.txt; git add -A; git commit -q -m secret")))

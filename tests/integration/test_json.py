@@ -10,7 +10,7 @@ import select
 import subprocess
 import threading
 
-from rig import BATON, answer, check, equal, in_turn, main, report, shell, test, wait_for
+from rig import BATON, answer, check, equal, in_turn, main, report, shell, test, test_plain, wait_for
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
@@ -20,7 +20,7 @@ def simple(world, rounds=3, text="some words " * 20):
     return "rehearsal:" + world.scenario(in_turn(*[{"text": text, **answer(shell(f"echo {n} >{n}.txt"))} for n in range(rounds)], answer(report())))
 
 
-@test
+@test_plain
 def json_prints_the_journal(world):
     done = world.baton("run", "go on", "--json", "--model", simple(world))
     records = done.records()
@@ -36,7 +36,7 @@ def json_prints_the_journal(world):
     check(done.err == "", "something on stderr", done)
 
 
-@test
+@test_plain
 def json_ends_with_run_finished_however_it_ends(world):
     model = simple(world)
     for options, status, name in ((["--max-tokens", "1000"], 4, "budget"), (["--base", "nothing-like-it"], 2, "failed")):
@@ -83,7 +83,7 @@ def a_reader_that_goes_away_stops_nobody(world):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def plain_lines_and_quiet(world):
     model = simple(world)
     done = world.baton("run", "go on", "--model", model)
@@ -139,7 +139,7 @@ def a_terminal_gets_a_live_view(world):
     check("Report:" in text, "no outcome")
 
 
-@test
+@test_plain
 def no_color_gives_plain_lines(world):
     model = simple(world)
     for env, options in (({"NO_COLOR": "1"}, []), ({}, ["--plain"])):
@@ -148,7 +148,7 @@ def no_color_gives_plain_lines(world):
         check("\x1b" not in text, "control sequences", repr(text[:500]))
 
 
-@test
+@test_plain
 def a_terminal_that_stops_reading_stops_nobody(world):
     model = simple(world, 30)
     master, slave = pty.openpty()
@@ -166,7 +166,7 @@ def a_terminal_that_stops_reading_stops_nobody(world):
     os.close(master)
 
 
-@test
+@test_plain
 def the_journal_is_whole_at_each_moment(world):
     """Every line that a reader sees is complete, and records stand in order of their cause."""
     model = simple(world, 6)

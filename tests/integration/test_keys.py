@@ -6,7 +6,7 @@ import os
 import re
 import socket
 
-from rig import answer, check, command_of, descendants, equal, in_turn, main, report, shell, test
+from rig import answer, check, command_of, descendants, equal, in_turn, main, report, shell, test, test_plain
 
 KEY = "sk-test-6f1d7a0b9c3e5f24"
 HANG = "mkfifo fifo; touch started; read -r x <>fifo"
@@ -125,7 +125,7 @@ def no_key_in_environment_or_arguments(world):
     finish(world, started, run)
 
 
-@test
+@test_plain
 def no_key_in_the_memory_of_anybody_but_the_gateway(world):
     if os.geteuid() != 0:
         print("not looked at: nobody but root can read the memory of processes that are not dumpable")
@@ -143,7 +143,7 @@ def no_key_in_the_memory_of_anybody_but_the_gateway(world):
     finish(world, started, run)
 
 
-@test
+@test_plain
 def no_key_is_written_to_disk(world):
     started, run = start(world)
     finish(world, started, run)
@@ -156,7 +156,7 @@ def no_key_is_written_to_disk(world):
                         check(KEY.encode() not in f.read(), f"the key stands in {path}")
 
 
-@test
+@test_plain
 def the_shell_of_an_agent_finds_no_key(world):
     world.write("config/baton/keys.yaml", f"other: {KEY}\n", 0o600)
     keys = world.path("config/baton/keys.yaml")
@@ -174,7 +174,7 @@ def the_shell_of_an_agent_finds_no_key(world):
     finish(world, started, run)
 
 
-@test
+@test_plain
 def only_the_gateway_has_network_sockets(world):
     started, run = start(world)
     places = everyone(world, started, run)
@@ -189,7 +189,7 @@ def only_the_gateway_has_network_sockets(world):
     finish(world, started, run)
 
 
-@test
+@test_plain
 def the_gateway_has_nothing_of_the_repository_open(world):
     started, run = start(world)
     gateway = run.children()["baton-gateway"][0]
@@ -223,7 +223,7 @@ try_it("unix", AF_UNIX, SOCK_STREAM, pack_sockaddr_un("%s"));
 """
 
 
-@test
+@test_plain
 def a_shell_cannot_reach_the_network_or_our_sockets(world):
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(world.path("socket"))

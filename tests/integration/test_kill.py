@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from rig import (alive, answer, call, check, command_of, descendants, equal, fingerprint, in_turn, kill_quietly, main, report,
-                 shell, stat_of, test, unchanged, wait_for)
+                 shell, stat_of, test, test_plain, unchanged, wait_for)
 
 # What a tool can do to outlive its agent: leave the session, be an orphan, ignore TERM, clear its environment.
 CLINGING = r"""
@@ -85,7 +85,7 @@ def killed_agent_is_named_in_the_report(world):
     equal(run.last("run.finished")["status"], "failed", "status of the run")
 
 
-@test
+@test_plain
 def killed_agent_in_a_model_call_is_reported(world):
     world.repository()
     world.before = fingerprint(world.repo)
@@ -101,7 +101,7 @@ def killed_agent_in_a_model_call_is_reported(world):
     kept(world, run)
 
 
-@test
+@test_plain
 def stopped_agent_does_not_stop_the_run(world):
     started, run = start(world, BLOCKED, "--time-limit", "3s")
     os.kill(run.agent_pid(), signal.SIGSTOP)
@@ -126,7 +126,7 @@ def kill_parent(world, *others):
     return started, run
 
 
-@test
+@test_plain
 def killed_parent_leaves_nothing(world):
     started, run = kill_parent(world, "parent")
     done = started.wait(10)
@@ -137,14 +137,14 @@ def killed_parent_leaves_nothing(world):
     check(run.branch() in world.baton("show", run.id).out, "baton show of a cut run", listed)
 
 
-@test
+@test_plain
 def killed_warden_leaves_nothing(world):
     _, run = kill_parent(world, "warden")
     wait_for(lambda: run.last("run.finished"), "a good end of the run", 10)
     check(run.last("run.finished")["status"] in ("stopped", "failed"), "status", run.last("run.finished"))
 
 
-@test
+@test_plain
 def killed_parent_and_agent_leave_nothing(world):
     kill_parent(world, "agent", "parent")
 
@@ -154,7 +154,7 @@ def killed_warden_and_parent_leave_nothing(world):
     kill_parent(world, "parent", "warden")
 
 
-@test
+@test_plain
 def killed_warden_and_agent_leave_nothing(world):
     kill_parent(world, "agent", "warden")
 
@@ -191,7 +191,7 @@ def killed_agent_and_parent_and_a_lost_worktree_lose_no_checkpoint(world):
     unchanged(world, world.before)
 
 
-@test
+@test_plain
 def a_worktree_that_its_agent_removes_is_in_the_checkpoint(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(shell("echo half >half.txt")), answer(shell("mkfifo go; touch started; read -r x <go; rm -rf ./* ./.[a-z]*")),
@@ -249,7 +249,7 @@ def killed_gateway_costs_a_retry_and_nothing_else(world):
     left_of(world, run)
 
 
-@test
+@test_plain
 def gateway_that_keeps_dying_ends_the_run(world):
     world.repository()
     scenario = world.scenario([{"match": {"turn": 0}, "fault": {"delay_ms": 600000}, "answer": answer(report())}])
@@ -285,7 +285,7 @@ def killed_baton_git_ends_the_run_with_the_work_kept(world):
     check("half" in [world.git("show", f"{ref}:half.txt", status=None) for ref in refs if ref], "no ref keeps the work", refs)
 
 
-@test
+@test_plain
 def killed_view_stops_nobody(world):
     started, run = start(world, "touch started; read -r x <go", "--plain", before_it=[answer(shell("mkfifo go"))])
     wait_for(lambda: run.children().get("view"), "the view", 10)
@@ -294,7 +294,7 @@ def killed_view_stops_nobody(world):
     equal(started.wait(30).status, 0, "exit status")
 
 
-@test
+@test_plain
 def killed_shell_and_box_are_an_ordinary_failure_of_the_tool(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(shell("kill -9 $$")), answer(shell("echo on >on.txt")), answer(report())))
@@ -303,7 +303,7 @@ def killed_shell_and_box_are_an_ordinary_failure_of_the_tool(world):
     equal([t["ok"] for t in run.tools()][:2], [False, True], "tool calls")
 
 
-@test
+@test_plain
 def an_ended_run_leaves_no_background_job(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(shell("mkfifo f; touch started; read -r x <>f", background=True)),
@@ -315,7 +315,7 @@ def an_ended_run_leaves_no_background_job(world):
     left_of(world, run)
 
 
-@test
+@test_plain
 def an_agent_of_a_review_that_is_killed_leaves_the_others(world):
     world.repository({"a.txt": "one\n", "b.txt": "one\n"})
     for name in ("a.txt", "b.txt"):

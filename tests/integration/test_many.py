@@ -3,12 +3,12 @@
 Under the sanitizers a quarter of them."""
 import json
 
-from rig import FEWER, answer, call, check, equal, in_turn, main, report, shell, test
+from rig import FEWER, answer, call, check, equal, in_turn, main, report, shell, test, test_plain
 
 N, BODIES, WRITERS = (64, 8, 4) if FEWER else (256, 24, 8)
 
 
-@test
+@test_plain
 def many_reviewers_without_a_lost_report(world):
     world.repository({f"d{n % 16}/f{n}.txt": "one\n" for n in range(N)})
     for n in range(N):

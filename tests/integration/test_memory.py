@@ -2,7 +2,7 @@
 """What runs keep for later runs in the same repository (M2, H21)."""
 import os
 
-from rig import answer, call, check, equal, main, report, shell, test
+from rig import answer, call, check, equal, main, report, shell, test, test_plain
 
 LESSON = "tests need LANG=C: sorting differs"
 
@@ -43,7 +43,7 @@ def a_later_run_knows_what_an_earlier_one_learned(world):
     check("It is known." in done.out, "another worktree's run knows it", done)
 
 
-@test
+@test_plain
 def memory_can_be_switched_off(world):
     world.repository()
     world.baton("run", "Look.", "--model", noting(world, LESSON))
@@ -54,7 +54,7 @@ def memory_can_be_switched_off(world):
     equal(world.read(memory_file(world)), before, "it is not written")
 
 
-@test
+@test_plain
 def no_agent_writes_there(world):
     """The parent alone: a shell in the box neither reaches the file nor the folder."""
     world.repository()

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from rig import (BATON, SLOW, answer, call, check, equal, fingerprint, in_turn, kill_quietly, main, report, shell, test,
+from rig import (BATON, SLOW, answer, call, check, equal, fingerprint, in_turn, kill_quietly, main, report, shell, test, test_plain,
                  unchanged, wait_for)
 
 RANGE = "HEAD~1..HEAD"
@@ -81,7 +81,7 @@ def on_a_terminal(world, *args):
     return b"".join(parts)
 
 
-@test
+@test_plain
 def diff_on_a_terminal_shows_no_control_characters(world):
     """I12: names and contents of an agent's files are its own words; a pipe gets the patch as it is."""
     world.repository()
@@ -121,7 +121,7 @@ def a_contradicted_report_fails_the_run(world):
     check("no tool call behind it" in done.out and "; claimed" in done.out, "a report with nothing done", done)
 
 
-@test
+@test_plain
 def a_summary_cannot_pass_for_the_report(world):
     """X5, I12: what an agent claims is quoted, whatever Markdown it is made of."""
     world.repository()
@@ -167,7 +167,7 @@ def clean_keeps_commits_of_a_checkout_that_is_gone(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def an_agent_that_ends_at_once_leaves_no_worktree(world):
     """The agent is over before its checkout of many files is made: the end waits for that, then removes it."""
     world.repository({f"d{n % 40}/f{n}.txt": f"{n}\n" for n in range(2000)})
@@ -182,7 +182,7 @@ def an_agent_that_ends_at_once_leaves_no_worktree(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def a_branch_in_the_way_costs_nothing(world):
     world.repository()
     world.git("branch", "baton")
@@ -197,7 +197,7 @@ def a_branch_in_the_way_costs_nothing(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def nothing_is_asked_before_the_branches_are_known_to_be_free(world):
     """The look at the user's refs takes long here: a ref that is a pipe holds whoever opens it."""
     world.repository()
@@ -224,7 +224,7 @@ def nothing_is_asked_before_the_branches_are_known_to_be_free(world):
 # ---- what counts as done
 
 
-@test
+@test_plain
 def a_reviewer_whose_reports_are_refused_has_not_reviewed(world):
     """X5: one finding with a line that cannot be; the report made by rule holds none of the eleven."""
     changed(world)
@@ -242,7 +242,7 @@ def check_invocation(world, good):
     equal([i["executionSuccessful"] for i in sarif["runs"][0]["invocations"]], [good], "executionSuccessful", sarif)
 
 
-@test
+@test_plain
 def a_partial_report_is_no_success(world):
     world.repository()
     for status, expected in (("partial", 1), ("done", 0)):
@@ -263,7 +263,7 @@ def sixty_findings_of_one_report_arrive(world):
     check_invocation(world, True)
 
 
-@test
+@test_plain
 def a_range_that_does_not_exist_is_no_clean_bill(world):
     changed(world)
     scenario = world.scenario(in_turn(answer(report())))
@@ -290,7 +290,7 @@ def sarif_goes_through_links_and_pipes(world):
         equal(len(json.loads(reader.read())["runs"][0]["results"]), 1, "results in the pipe")
 
 
-@test
+@test_plain
 def sarif_that_cannot_be_written_is_a_failure(world):
     changed(world)
     """Also one that could be written when the review began (test_commands.py has those that could not)."""
@@ -306,7 +306,7 @@ def sarif_that_cannot_be_written_is_a_failure(world):
     check(world.path("nowhere") in done.err, "the file is not named", done)
     equal(world.run().last("run.finished")["exit_status"], 1, "exit status in the journal")
 
-@test
+@test_plain
 def a_pipe_without_a_reader_is_an_error_and_costs_no_review(world):
     """Its open() waited for ever, deaf to Ctrl-C; and the report was written after it."""
     changed(world)
@@ -320,7 +320,7 @@ def a_pipe_without_a_reader_is_an_error_and_costs_no_review(world):
     world.no_strays()
 
 
-@test
+@test_plain
 def a_reader_that_takes_nothing_is_waited_for_until_ctrl_c(world):
     changed(world)
     os.mkfifo(world.path("fifo"))
@@ -366,7 +366,7 @@ def output_that_cannot_be_written_is_no_success(world):
     world.no_strays()
 
 
-@test
+@test_plain
 def a_reader_that_went_away_is_no_error(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -381,7 +381,7 @@ def a_reader_that_went_away_is_no_error(world):
         check(done.status in ((0,) if args[0] == "run" else (-signal.SIGPIPE,)), "exit status", done)
 
 
-@test
+@test_plain
 def a_limit_on_file_sizes_is_an_error_and_no_death(world):
     """SIGXFSZ killed the parent, and with a limit of 0 the warden, without a word."""
     world.repository()
@@ -400,7 +400,7 @@ def a_limit_on_file_sizes_is_an_error_and_no_death(world):
 # ---- what decides
 
 
-@test
+@test_plain
 def an_empty_role_is_wrong_usage(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -438,7 +438,7 @@ def a_role_of_the_project_asks_for_less_never_for_more(world):
         equal(world.run().agents()["a1"]["rounds"], expected + 1, f"rounds with {of_role} in the role and {of_user} for the run")
 
 
-@test
+@test_plain
 def a_project_does_not_choose_its_reviewer(world):
     changed(world)
     for folder in (".baton", ".claude"):
@@ -457,7 +457,7 @@ def a_project_does_not_choose_its_reviewer(world):
     check("all is well here" in world.read("log"), "the log would not show it")
 
 
-@test
+@test_plain
 def pass_env_reaches_the_shell(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(shell("echo \"<$OUR_SETTING>\"")), answer(report())))

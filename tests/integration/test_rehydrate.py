@@ -4,7 +4,7 @@ trap 14), and nested instructions only with the next file that calls for them (M
 import json
 import os
 
-from rig import answer, call, check, equal, in_turn, main, report, shell, test
+from rig import answer, call, check, equal, in_turn, main, report, shell, test, test_plain
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -88,7 +88,7 @@ def files_and_instructions_come_back_as_they_are(world):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def nested_instructions_come_with_a_file_and_not_before(world):
     """M1, and X2 with a summary that lies about constraints while such texts are loaded."""
     done, run, bodies = conversation(world, LYING, TASK)

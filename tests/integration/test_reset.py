@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 
-from rig import answer, check, equal, in_turn, main, report, shell, test
+from rig import answer, check, equal, in_turn, main, report, shell, test, test_plain
 
 WAIT = "mkfifo fifo; touch started; while [ ! -e go ]; do read -r -t 0.05 x <>fifo; done"
 HANDOFF = """<handoff>
@@ -108,7 +108,7 @@ def in_another_clone(world, run, handoff):
     equal(world.git("show", f"{branch}:two.txt", cwd=other), "two", "the work")
 
 
-@test
+@test_plain
 def without_a_judgement_facts_are_enough(world):
     repository(world)
     started = world.start("run", "Make check.sh pass.", "--model",

@@ -5,7 +5,7 @@ work at the same time, one claim is refuted, and what the report says follows th
 import json
 import re
 
-from rig import answer, call, check, equal, fingerprint, in_turn, main, report, test, unchanged
+from rig import answer, call, check, equal, fingerprint, in_turn, main, report, test, test_plain, unchanged
 
 RANGE = "HEAD~2..HEAD"
 PLANTED = {("src/parse.c", "off-by-one"): "high", ("src/parse.c", "null-dereference"): "medium",
@@ -45,7 +45,7 @@ def review_finds_what_was_planted(world):
     world.no_strays(0)
 
 
-@test
+@test_plain
 def review_works_over_the_openai_protocol(world):
     world.rules = world.example("review")
     _, run = review(world, RANGE, protocol="rehearsal+openai")
@@ -61,7 +61,7 @@ def a_claim_is_refuted_by_its_verifier(world):
     check("returns before the copy" in json.dumps(refuted["src/store.c", "buffer-overflow"]), "no reason", refuted)
 
 
-@test
+@test_plain
 def findings_come_from_tool_calls(world):
     world.rules = world.example("review")
     _, run = review(world, RANGE)
@@ -72,7 +72,7 @@ def findings_come_from_tool_calls(world):
               for f in findings(run).values()), "a finding's file is not in its reviewer's transcript")
 
 
-@test
+@test_plain
 def reviewers_work_at_the_same_time(world):
     world.rules = world.example("review")
     _, run = review(world, RANGE, "--shard-tokens", "400", "--agents", "6")
@@ -87,7 +87,7 @@ def reviewers_work_at_the_same_time(world):
     equal({k: f["severity"] for k, f in findings(run).items()}, PLANTED, "confirmed findings from many shards")
 
 
-@test
+@test_plain
 def no_more_agents_than_allowed(world):
     world.rules = world.example("review")
     _, run = review(world, RANGE, "--shard-tokens", "400", "--agents", "2")
@@ -111,7 +111,7 @@ def a_moved_defect_moves_the_finding(world):
     equal(findings(run)["tools/import.py", "injection"]["line"], line_of(world, "tools/import.py", 'execute(f"'), "line after the move")
 
 
-@test
+@test_plain
 def an_emptied_file_has_no_findings(world):
     world.rules = world.example("review")
     world.write(f"{world.repo}/tools/import.py", "")
@@ -138,7 +138,7 @@ def undo_two_commits(world):
     world.git("reset", "-q", "--soft", "HEAD~2")
 
 
-@test
+@test_plain
 def staged_changes_are_reviewed(world):
     world.rules = world.example("review")
     undo_two_commits(world)
@@ -164,7 +164,7 @@ def worktree_changes_are_reviewed_untracked_ones_too(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def fail_on_decides_the_exit_status(world):
     world.rules = world.example("review")
     review(world, RANGE, "--fail-on", "high", status=5)
@@ -176,7 +176,7 @@ def fail_on_decides_the_exit_status(world):
     review(world, "HEAD~3..HEAD", "--fail-on", "high", status=5)
 
 
-@test
+@test_plain
 def nothing_to_review_is_a_success(world):
     world.rules = world.example("review")
     _, run = review(world, "HEAD..HEAD", "--fail-on", "info")
@@ -242,7 +242,7 @@ def check_sarif_result(result, rule_ids):
         check(isinstance(value, str), f"partialFingerprints.{key} is a text", value)
 
 
-@test
+@test_plain
 def requests_of_a_review_break_no_rule_of_the_provider(world):
     world.rules = world.example("review")
     for api in ("anthropic", "openai"):
@@ -284,7 +284,7 @@ def duplicates_are_merged(world):
     equal(len(run.report()["result"]["findings"]), 1, "findings")
 
 
-@test
+@test_plain
 def reviewers_get_no_tool_that_writes(world):
     world.repository({"a.txt": "one\n"})
     world.write(f"{world.repo}/a.txt", "one\ntwo\n")

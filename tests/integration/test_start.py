@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 
-from rig import BATON, answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
+from rig import BATON, answer, check, equal, fingerprint, in_turn, main, report, shell, test, test_plain, unchanged, wait_for
 
 COMMIT = "git add -A; git commit -q -m 'By the agent'"
 
@@ -49,7 +49,7 @@ def dirty_puts_uncommitted_work_into_the_base(world):
     equal(world.git("status", "--porcelain"), status, "git status of the user")
 
 
-@test
+@test_plain
 def without_dirty_uncommitted_work_stays_out(world):
     world.repository({"a.txt": "one\n"})
     world.write(f"{world.repo}/a.txt", "changed\n")
@@ -59,7 +59,7 @@ def without_dirty_uncommitted_work_stays_out(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def base_names_another_commit(world):
     world.repository({"a.txt": "one\n"})
     world.git("tag", "-a", "-m", "first", "first")
@@ -71,7 +71,7 @@ def base_names_another_commit(world):
         equal(world.git("rev-parse", f"{run.branch()}~1"), world.git("rev-parse", "HEAD~1"), "parent of the agent's commit")
 
 
-@test
+@test_plain
 def detached_head_works(world):
     world.repository({"a.txt": "one\n"})
     world.git("checkout", "-q", "--detach")
@@ -102,7 +102,7 @@ def a_linked_worktree_is_a_fine_start(world):
     equal(world.git("status", "--porcelain", cwd=linked), "", "git status of the linked worktree")
 
 
-@test
+@test_plain
 def a_folder_below_the_root_is_a_fine_start(world):
     world.repository({"a.txt": "one\n", "sub/b.txt": "two\n"})
     run = go(world, cwd=world.repo + "/sub")
@@ -141,7 +141,7 @@ def submodules_are_there_or_named(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def sparse_checkouts_work_or_are_refused(world):
     world.repository({"a/a.txt": "one\n", "b/b.txt": "two\n", "c.txt": "three\n"})
     world.git("sparse-checkout", "set", "a")
@@ -154,7 +154,7 @@ def sparse_checkouts_work_or_are_refused(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def bare_repositories_work_or_are_refused(world):
     world.repository({"a.txt": "one\n"})
     world.git("clone", "-q", "--bare", world.repo, world.path("bare.git"))
@@ -166,7 +166,7 @@ def bare_repositories_work_or_are_refused(world):
         check(done.status == 2 and "bare" in done.err, "neither works nor says why not", done)
 
 
-@test
+@test_plain
 def the_user_may_gc_and_pack_while_agents_run(world):
     world.repository({f"f{n}.txt": f"{n}\n" for n in range(20)})
     step = "echo {n} >n{n}.txt; " + COMMIT + "; touch ready{n}; mkfifo go{n}; read -r x <>go{n}"
@@ -199,7 +199,7 @@ def setup_runs_once_before_the_model_starts(world):
     check(not os.path.exists(world.repo + "/deps"), "setup ran in the user's checkout")
 
 
-@test
+@test_plain
 def a_failing_setup_is_told_before_the_model_starts(world):
     world.repository({"setup.sh": "echo no compiler here >&2; exit 7\n"})
     scenario = world.scenario(in_turn(answer(shell("true")), answer(report())))
@@ -237,7 +237,7 @@ def setup_of_a_project_needs_trust(world):
     check("trust" in done.err, "trust outlived an edit", done)
 
 
-@test
+@test_plain
 def setup_is_confined_as_an_agent_is(world):
     world.repository()
     before = fingerprint(world.repo)
@@ -245,7 +245,7 @@ def setup_is_confined_as_an_agent_is(world):
     unchanged(world, before)
 
 
-@test
+@test_plain
 def setup_works_where_shells_work(world):
     """One function puts a command into the box: what setup reads, caches and inherits, a shell does too."""
     world.repository({"a.txt": "a\n"})
@@ -265,7 +265,7 @@ def setup_works_where_shells_work(world):
         check(word in text, f"'{word}' is not in what setup and shell saw", text)
 
 
-@test
+@test_plain
 def an_agent_that_dies_takes_its_setup_with_it(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -310,7 +310,7 @@ def a_helper_that_is_missing_ends_the_run_at_once(world):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def a_stop_before_the_repository_is_known_says_why(world):
     """Whenever the signal comes in the first tenth of a second: exit 130, no word of services, nothing left."""
     world.repository()
@@ -326,7 +326,7 @@ def a_stop_before_the_repository_is_known_says_why(world):
     world.no_strays(5)
 
 
-@test
+@test_plain
 def two_runs_at_once_do_not_meet(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(shell("echo x >x.txt; " + COMMIT)), answer(report())))

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, unchanged, wait_for
+from rig import answer, check, equal, fingerprint, in_turn, main, report, shell, test, test_plain, unchanged, wait_for
 
 WORK = "echo one >one.txt; git add one.txt; git commit -q -m One; echo two >two.txt"
 HANG = "mkfifo fifo; touch started; read -r x <>fifo"
@@ -47,21 +47,21 @@ def one_sigint_stops_in_good_order(world):
     check("interrupted" in done.out, "the report does not say why", done)
 
 
-@test
+@test_plain
 def one_sigint_from_the_terminal_counts_once(world):
     started, run = hang(world)
     os.killpg(started.pid, signal.SIGINT)  # warden and parent, as a terminal sends it
     stopped_well(world, started, run)
 
 
-@test
+@test_plain
 def sigterm_is_like_one_sigint(world):
     started, run = hang(world)
     started.signal(signal.SIGTERM)
     stopped_well(world, started, run)
 
 
-@test
+@test_plain
 def sighup_is_like_one_sigint(world):
     started, run = hang(world)
     started.signal(signal.SIGHUP)
@@ -78,7 +78,7 @@ def baton_stop_is_like_one_sigint(world):
     check("not running" in world.baton("stop", run.id).out, "a second baton stop")
 
 
-@test
+@test_plain
 def a_stubborn_tool_is_ended_too(world):
     started, run = hang(world, STUBBORN)
     started.signal(signal.SIGINT)
@@ -104,7 +104,7 @@ def two_sigints_end_it_at_once(world):
     unchanged(world, world.before)
 
 
-@test
+@test_plain
 def sigint_before_anything_runs(world):
     world.repository()
     scenario = world.scenario([{"match": {"turn": 0}, "fault": {"delay_ms": 600000}, "answer": answer(report())}])
