@@ -100,7 +100,7 @@ def both_kinds_of_rehearsal_have_prices(world):
         check("USD" in done.out, f"the costs of {kind}", done)
 
 
-@test_plain
+@test
 def a_model_without_prices_refuses_max_cost(world):
     world.repository()
     world.provider("http://127.0.0.1:9")
@@ -144,7 +144,7 @@ def cache_life_is_asked_for(world):
     check(re.search(r'ttl\W+1h', world.read("log")), "no marker of an hour", world.read("log"))
 
 
-@test_plain
+@test
 def an_unknown_model_needs_a_window(world):
     world.repository()
     world.provider("http://127.0.0.1:9")

@@ -46,7 +46,7 @@ def a_damaged_file_is_told_and_replaced(world):
     check(json.loads(world.read(FILE))["models"], "the file was not replaced", done)
 
 
-@test_plain
+@test
 def the_buffer_of_a_role_is_learned(world):
     """W3: `auto` is 13,000 until enough answers are known, then their 99th percentile and 20 %."""
     server = scripted(world)

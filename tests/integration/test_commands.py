@@ -104,7 +104,7 @@ def a_branch_that_the_user_deleted_is_not_brought_back(world):
     check("kept" not in done.out, "something is kept", done)
 
 
-@test_plain
+@test
 def adopt_says_where_the_work_of_a_removed_worktree_is(world):
     _, run = worked(world)
     refused(world, "adopt", run.id, words=["was removed", run.branch(), "--keep"])
@@ -114,7 +114,7 @@ def adopt_says_where_the_work_of_a_removed_worktree_is(world):
     refused(world, "adopt", run.id, world.path("home"), words=["exists"])
 
 
-@test_plain
+@test
 def a_diff_of_nothing_says_so(world):
     """On stderr: what goes into a pipe as a patch is a patch or empty."""
     for keep in ((), ("--keep",)):
@@ -164,7 +164,7 @@ def clean_asks_on_a_terminal(world):
     check(not os.path.exists(run.dir), "yes did not remove it")
 
 
-@test_plain
+@test
 def clean_drops_saved_states_that_a_branch_holds(world):
     """I7: the last checkpoint of a finished run has its branch's own files; one with more stays until the user says so."""
     _, run = worked(world)
@@ -201,7 +201,7 @@ def clean_does_not_call_a_branch_at_its_base_the_work(world):
     equal(world.read(world.repo + "/notes.txt"), "more\n", "what the command brings back")
 
 
-@test_plain
+@test
 def clean_removes_no_folder_that_is_not_batons(world):
     """run.json is a file that anybody may have written: its path is not followed wherever it leads."""
     _, run = worked(world)
@@ -232,7 +232,7 @@ def clean_leaves_what_was_adopted_in_the_runs_own_folder(world):
     check("nothing" in world.baton("clean", "--yes").out, "a later clean stumbles over it")
 
 
-@test_plain
+@test
 def clean_leaves_files_that_nobody_proved_to_be_batons(world):
     _, run = worked(world, "--keep")
     folder = os.path.dirname(run.worktree())
@@ -247,7 +247,7 @@ def clean_leaves_files_that_nobody_proved_to_be_batons(world):
     check(not os.path.exists(run.dir) and not os.path.exists(folder), "the run is still there")
 
 
-@test_plain
+@test
 def clean_takes_nothing_of_a_run_that_started_while_it_asked(world):
     """The list of runs is as old as the prompt; what is alive is seen at the moment itself."""
     _, old = worked(world)
@@ -427,7 +427,7 @@ def doctor_finds_git_as_a_run_does(world):
 # ---- files that a review writes
 
 
-@test_plain
+@test
 def a_file_that_cannot_be_written_is_refused_before_the_first_request(world):
     world.repository({"a.txt": "one\n"})
     server = world.server([{"match": {}, "answer": answer(report(findings=[]))}])

@@ -2,7 +2,7 @@
 """A person's word on an agent's window: baton compact (H6, H8, X4), and what was kept as a diff."""
 import json
 
-from rig import answer, check, equal, main, report, shell, test, test_plain, wait_for
+from rig import answer, check, equal, main, report, shell, test, wait_for
 
 SECTIONS = ["Primary request and intent", "Key technical concepts", "Files and code sections", "Errors and fixes",
             "Problem solving", "All user messages", "Pending tasks", "Current work", "Optional next step"]
@@ -61,7 +61,7 @@ def partly_and_undone(world):
     world.baton("compact", f"{run.id}/a1", "--undo", status=2)  # it has ended
 
 
-@test_plain
+@test
 def wrong_wishes_are_refused(world):
     started, run = waiting(world)
     for words in (("--from", "2", "--up-to", "3"), ("--undo", "--accept"), ("focus", "--undo")):
@@ -103,7 +103,7 @@ def a_summary_is_edited_before_it_is_used(world):
     check("EDITED BY A PERSON" in shown and "SUMMARISED" not in shown, "the summary", shown[:3000])
 
 
-@test_plain
+@test
 def a_rejected_summary_changes_nothing(world):
     started, run = waiting(world, "--context", "compact_review=true")
     world.baton("compact", f"{run.id}/a1")

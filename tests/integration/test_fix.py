@@ -70,7 +70,7 @@ def report_says_what_was_claimed_and_what_was_seen(world):
     equal(calls, 8, "tools started, by the transcript")
 
 
-@test_plain
+@test
 def commands_show_a_run(world):
     _, run = fix(world)
     listed = json.loads(world.baton("ls", "--json").out)

@@ -85,7 +85,7 @@ def killed_agent_is_named_in_the_report(world):
     equal(run.last("run.finished")["status"], "failed", "status of the run")
 
 
-@test_plain
+@test
 def killed_agent_in_a_model_call_is_reported(world):
     world.repository()
     world.before = fingerprint(world.repo)
@@ -101,7 +101,7 @@ def killed_agent_in_a_model_call_is_reported(world):
     kept(world, run)
 
 
-@test_plain
+@test
 def stopped_agent_does_not_stop_the_run(world):
     started, run = start(world, BLOCKED, "--time-limit", "3s")
     os.kill(run.agent_pid(), signal.SIGSTOP)

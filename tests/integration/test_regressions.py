@@ -81,7 +81,7 @@ def on_a_terminal(world, *args):
     return b"".join(parts)
 
 
-@test_plain
+@test
 def diff_on_a_terminal_shows_no_control_characters(world):
     """I12: names and contents of an agent's files are its own words; a pipe gets the patch as it is."""
     world.repository()
@@ -290,7 +290,7 @@ def sarif_goes_through_links_and_pipes(world):
         equal(len(json.loads(reader.read())["runs"][0]["results"]), 1, "results in the pipe")
 
 
-@test_plain
+@test
 def sarif_that_cannot_be_written_is_a_failure(world):
     changed(world)
     """Also one that could be written when the review began (test_commands.py has those that could not)."""
@@ -306,7 +306,7 @@ def sarif_that_cannot_be_written_is_a_failure(world):
     check(world.path("nowhere") in done.err, "the file is not named", done)
     equal(world.run().last("run.finished")["exit_status"], 1, "exit status in the journal")
 
-@test_plain
+@test
 def a_pipe_without_a_reader_is_an_error_and_costs_no_review(world):
     """Its open() waited for ever, deaf to Ctrl-C; and the report was written after it."""
     changed(world)
@@ -320,7 +320,7 @@ def a_pipe_without_a_reader_is_an_error_and_costs_no_review(world):
     world.no_strays()
 
 
-@test_plain
+@test
 def a_reader_that_takes_nothing_is_waited_for_until_ctrl_c(world):
     changed(world)
     os.mkfifo(world.path("fifo"))

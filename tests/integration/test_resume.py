@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from rig import BATON, answer, call, check, command_of, descendants, equal, in_turn, main, report, shell, test, test_plain, wait_for
+from rig import BATON, answer, call, check, command_of, descendants, equal, in_turn, main, report, shell, test, wait_for
 
 # Leaves a commit, then waits until the test lets it go on.
 WAIT = "touch started; while [ ! -e go ]; do read -r -t 0.05 x <>fifo; done"
@@ -54,7 +54,7 @@ def finished(world, run, path="one.txt", text="one"):
     world.no_strays(5)
 
 
-@test_plain
+@test
 def a_killed_parent(world):
     started, run = start(world, "--max-tokens", "500k")
     kill_all(world, started, run)
@@ -84,7 +84,7 @@ def a_killed_parent(world):
     equal(world.baton("resume").out.count(run.id), 0, "a finished run is not offered")
 
 
-@test_plain
+@test
 def a_living_run_is_refused(world):
     started, run = start(world)
     done = world.baton("resume", run.id, status=2)
@@ -134,7 +134,7 @@ def the_worktree_is_gone(world):
     check("was gone" in reopened["notes"][0], "the agent is not told", reopened)
 
 
-@test_plain
+@test
 def the_worktree_was_moved(world):
     started, run = start(world)
     kill_all(world, started, run)
@@ -149,7 +149,7 @@ def the_worktree_was_moved(world):
     finished(world, run)
 
 
-@test_plain
+@test
 def the_repository_was_moved(world):
     """To another folder: every command goes on there. A copy may not touch the worktree as long as the first is there."""
     started, run = start(world)
@@ -172,7 +172,7 @@ def the_repository_was_moved(world):
     check(not os.path.exists(worktree) and not os.path.exists(run.dir), "clean left something")
 
 
-@test_plain
+@test
 def files_and_branch_changed_meanwhile(world):
     started, run = start(world)
     kill_all(world, started, run)
@@ -298,7 +298,7 @@ def only_open_files(pid, more):
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + more, used + more))
 
 
-@test_plain
+@test
 def too_few_descriptors(world):
     """At the start, then in the middle of an agent, of baton-git: what is short and how to raise it is said, and it goes on."""
     more = answer(shell(WAIT, timeout_ms=600000))

@@ -199,7 +199,7 @@ def setup_runs_once_before_the_model_starts(world):
     check(not os.path.exists(world.repo + "/deps"), "setup ran in the user's checkout")
 
 
-@test_plain
+@test
 def a_failing_setup_is_told_before_the_model_starts(world):
     world.repository({"setup.sh": "echo no compiler here >&2; exit 7\n"})
     scenario = world.scenario(in_turn(answer(shell("true")), answer(report())))
@@ -265,7 +265,7 @@ def setup_works_where_shells_work(world):
         check(word in text, f"'{word}' is not in what setup and shell saw", text)
 
 
-@test_plain
+@test
 def an_agent_that_dies_takes_its_setup_with_it(world):
     world.repository()
     scenario = world.scenario(in_turn(answer(report())))
@@ -310,7 +310,7 @@ def a_helper_that_is_missing_ends_the_run_at_once(world):
     world.no_strays(5)
 
 
-@test_plain
+@test
 def a_stop_before_the_repository_is_known_says_why(world):
     """Whenever the signal comes in the first tenth of a second: exit 130, no word of services, nothing left."""
     world.repository()
