@@ -32,17 +32,10 @@
 #define DRAIN_MS 5000
 #define LOG_MAX	 (1 << 20) /* bytes: stderr is a file of the run, which outlives it */
 
-/* Words of the result frame. NONE is only reached by a bug of ours: the parent must hear of a
- * failure rather than of an end that did not happen. */
-static const char *const outcome_names[] = {
-	[OUTCOME_NONE] = "failed",     [OUTCOME_DONE] = "done",	  [OUTCOME_FAILED] = "failed",
-	[OUTCOME_STOPPED] = "stopped", [OUTCOME_LIMIT] = "limit", [OUTCOME_LOST] = "lost",
-	[OUTCOME_RESET] = "reset",
-};
-
-static const char *outcome_name(enum outcome_status status)
+/* NONE is only reached by a bug of ours: the parent must hear of a failure rather than of an end that did not happen. */
+static const char *end_word(enum outcome_status status)
 {
-	return outcome_names[status];
+	return status == OUTCOME_NONE ? "failed" : outcome_name(status);
 }
 
 /* W2: a fixed part above half of what there is leaves no room to work in. */
@@ -88,7 +81,7 @@ static void send_result(struct agent *a)
 	AUTO_BUF struct buf fields = BUF_INIT;
 	AUTO_BUF struct buf body = BUF_INIT;
 
-	buf_addf(&fields, "\"status\":\"%s\"", outcome_name(o->status));
+	buf_addf(&fields, "\"status\":\"%s\"", end_word(o->status));
 	if (*o->reason) {
 		buf_adds(&fields, ",\"reason\":");
 		json_write_cstr(&fields, o->reason);
@@ -123,7 +116,7 @@ static int end_agent(struct agent *a)
 	if (spawn_kill_descendants(NULL, 0, clock_mono_ms() + KILL_MS) < 0)
 		log_error("some processes that this agent's tools started could not be killed");
 	if (a->transcript) {
-		transcript_end(a->transcript, outcome_name(a->outcome.status), a->outcome.reason);
+		transcript_end(a->transcript, end_word(a->outcome.status), a->outcome.reason);
 		if (transcript_sync(a->transcript, &e) < 0)
 			log_error("the end is not on record: %s", e.message);
 	}

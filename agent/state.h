@@ -41,16 +41,7 @@
 #include "agent/transport.h"
 #include "agent/validate.h"
 #include "agent/waiter.h"
-
-enum outcome_status {
-	OUTCOME_NONE, /* the work goes on */
-	OUTCOME_DONE,
-	OUTCOME_FAILED,
-	OUTCOME_STOPPED,
-	OUTCOME_LIMIT,
-	OUTCOME_LOST,
-	OUTCOME_RESET, /* a successor goes on (R1) */
-};
+#include "handoff/outcome.h"
 
 struct outcome {
 	enum outcome_status status;

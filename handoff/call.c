@@ -41,6 +41,18 @@ enum call_class call_class_parse(const char *name)
 	return CALL_CLASS_NONE;
 }
 
+bool call_class_unreachable(enum call_class class)
+{
+	switch (class) {
+	case CALL_NETWORK:
+	case CALL_AUTH:
+	case CALL_QUOTA:
+	case CALL_OVERLOAD:
+	case CALL_RATE_LIMIT: return true;
+	default: return false;
+	}
+}
+
 const char *call_purpose_name(enum call_purpose purpose)
 {
 	return (size_t)purpose < ARRAY_SIZE(purpose_names) ? purpose_names[purpose] : "main";

@@ -72,6 +72,8 @@ enum call_class {
 };
 const char *call_class_name(enum call_class class); /* "overflow", ... */
 enum call_class call_class_parse(const char *name); /* CALL_CLASS_NONE if unknown */
+/* The provider was not reached or did not serve us: another time the same call may go through. */
+bool call_class_unreachable(enum call_class class);
 
 /* What a call is for; "background" and "compact" yield to "main" in the gateway's queue. */
 enum call_purpose { CALL_MAIN, CALL_BACKGROUND, CALL_COMPACT };

@@ -144,21 +144,18 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 static int on_result(struct agent_record *agent, const struct frame *frame, struct err *err)
 {
 	AUTO_JSON struct json_object *body = NULL;
-	static const char *const known[] = {"done", "failed", "stopped", "limit", "lost", "reset"};
 	const char *status = json_str(frame->header, "status", "");
+	enum outcome_status outcome = outcome_find(status);
 
 	if (agent_frame_body(frame, &body, err) < 0)
 		return -1;
-	size_t i = 0;
-	while (i < ARRAY_SIZE(known) && strcmp(known[i], status) != 0)
-		i++;
-	if (i == ARRAY_SIZE(known))
+	if (outcome == OUTCOME_NONE)
 		return err_set(err, ERR_INVALID, "unknown result status '%s'", status);
-	bool reset = strcmp(status, "reset") == 0;
+	bool reset = outcome == OUTCOME_RESET;
 	if (reset && !agent->succeed && !agent->run->stopping)
 		return err_set(err, ERR_INVALID, "it ended with a reset that was not accepted");
 	if (!agent->status && !reset)
-		agent->status = mem_strdup(status);
+		agent->status = outcome;
 	const char *reason = json_str(frame->header, "reason", NULL);
 	if (reason && (!agent->reason || !agent->stop_step)) {
 		free(agent->reason);

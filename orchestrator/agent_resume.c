@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "handoff/call.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/replay.h"
@@ -91,23 +92,19 @@ bool agent_ended_for_room(const char *reason)
 /* Would it end in the same way if it were started once more? */
 static bool ended_for_good(const struct agent_record *agent)
 {
-	static const char *const passing[] = {"budget", "network",  "auth",
-					      "quota",	"overload", "rate_limit"};
 	const struct replay_agent *past = agent->past;
-	const char *class = past->class ? past->class : "";
+	enum call_class class = call_class_parse(past->class);
 	int64_t rounds = past->rounds - past->rounds_before;
 
-	if (strcmp(past->status, "done") == 0)
+	if (past->status == OUTCOME_DONE)
 		return true;
-	if (strcmp(past->status, "stopped") == 0 || strcmp(past->status, "lost") == 0 ||
+	if (past->status == OUTCOME_STOPPED || past->status == OUTCOME_LOST ||
 	    (!agent->view && !past->worktree_made) || agent_ended_for_room(past->reason))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
-		if (strcmp(class, passing[i]) == 0)
-			return false;
-	}
+	if (class == CALL_BUDGET || call_class_unreachable(class))
+		return false;
 	/* --max-rounds may have been raised. */
-	return strcmp(past->status, "limit") != 0 || *class || rounds >= agent->max_rounds;
+	return past->status != OUTCOME_LIMIT || past->class || rounds >= agent->max_rounds;
 }
 
 /* Of one that an agent started: nobody waits for more of it. */
@@ -130,7 +127,7 @@ static bool reported(const struct replay_agent *past)
 static bool cut_after_report(const struct replay_agent *past)
 {
 	return past->ended && past->status && reported(past) &&
-	       (strcmp(past->status, "lost") == 0 || strcmp(past->status, "stopped") == 0);
+	       (past->status == OUTCOME_LOST || past->status == OUTCOME_STOPPED);
 }
 
 static enum fate fate_of(const struct agent_record *agent)
@@ -342,8 +339,7 @@ static void not_reopened(struct agent_record *agent, const char *why)
 	journal_add(agent->run->journal, RECORD_WORKTREE_FAILED, "agent:s message:s", agent->name,
 		    why);
 	agent_fail(agent, reason);
-	free(agent->status);
-	agent->status = mem_strdup("stopped");
+	agent->status = OUTCOME_STOPPED;
 }
 
 static void on_reopened(struct json_object *answer, const struct err *failure, void *arg)
@@ -401,10 +397,12 @@ static void bring_home(struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
 	AUTO_JSON struct json_object *request = NULL;
-	const char *status = past->status ? past->status : past->report ? "done" : "stopped";
+	enum outcome_status status = past->status   ? past->status
+				     : past->report ? OUTCOME_DONE
+						    : OUTCOME_STOPPED;
 	bool cut = cut_after_report(past);
 
-	agent->status = mem_strdup(cut ? "done" : status);
+	agent->status = cut ? OUTCOME_DONE : status;
 	agent->reason = cut ? NULL : mem_strdup(past->reason);
 	if (!past->ended || cut)
 		agent_journal_ended(agent);
@@ -425,7 +423,7 @@ static void look_at(struct agent_record *agent)
 {
 	const struct replay_agent *past = agent->past;
 
-	agent->status = mem_strdup(past->status);
+	agent->status = past->status;
 	agent->reason = mem_strdup(past->reason);
 	agent->kept = mem_strdup(past->kept);
 	agent->merged_tip = mem_strdup(past->tip);

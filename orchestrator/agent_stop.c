@@ -100,7 +100,7 @@ void agent_stop(struct agent_record *agent, const char *reason)
 {
 	if (agent->state == AGENT_QUEUED) {
 		agent->state = AGENT_DONE;
-		agent->status = mem_strdup("stopped");
+		agent->status = OUTCOME_STOPPED;
 		agent->reason = mem_strdup(reason);
 		agent_over(agent);
 		return;
@@ -121,8 +121,7 @@ void agent_stop(struct agent_record *agent, const char *reason)
 
 void agent_fail(struct agent_record *agent, const char *reason)
 {
-	free(agent->status);
-	agent->status = mem_strdup("failed");
+	agent->status = OUTCOME_FAILED;
 	free(agent->reason);
 	agent->reason = mem_strdup(reason);
 	agent->stop_step = 1; /* what the process says from now on changes neither */

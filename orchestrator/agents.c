@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "handoff/call.h"
 #include "orchestrator/agent_frames.h"
 #include "orchestrator/agent_resume.h"
 #include "orchestrator/agent_start.h"
@@ -37,23 +38,17 @@
 
 enum exit_status agent_exit_status(const struct agent_record *agent)
 {
-	static const char *const unreachable[] = {"network", "auth", "quota", "overload",
-						  "rate_limit"};
 	const char *class = json_str(agent->result, "class", "");
 	bool whole = strcmp(json_str(agent->report, "status", ""), "done") == 0;
 
 	AUTO_FREE char *contradiction = outcome_contradiction(agent);
 
-	if (strcmp(agent->status, "done") == 0)
+	if (agent->status == OUTCOME_DONE)
 		return whole && !agent->collect_failed && !contradiction ? EXIT_OK : EXIT_FAILED;
 	/* A limit without a class is that of rounds (I11); with overflow it is the window. */
-	if (strcmp(class, "budget") == 0 || (strcmp(agent->status, "limit") == 0 && !*class))
+	if (strcmp(class, "budget") == 0 || (agent->status == OUTCOME_LIMIT && !*class))
 		return EXIT_BUDGET;
-	for (size_t i = 0; i < ARRAY_SIZE(unreachable); i++) {
-		if (strcmp(class, unreachable[i]) == 0)
-			return EXIT_UNREACHABLE;
-	}
-	return EXIT_FAILED;
+	return call_class_unreachable(call_class_parse(class)) ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
 /* A role may ask for less than the run's limit; for more only if it is not the repository's own and
@@ -148,12 +143,12 @@ static void agent_set_lost(struct agent_record *agent, int wait_status, const ch
 	child_describe_exit(wait_status, text, sizeof(text));
 	/* Its report is on record and acknowledged: no work is lost with a process that had only to say goodbye. */
 	if (agent->report && !json_flag(agent->report, "by_rule", false) && !agent->stop_step) {
-		agent->status = mem_strdup("done");
+		agent->status = OUTCOME_DONE;
 		journal_add(agent->run->journal, RECORD_AGENT_WARNING, "agent:s message:s",
 			    agent->name, "it died after its report was acknowledged");
 		return;
 	}
-	agent->status = mem_strdup(agent->stop_step ? "stopped" : "lost");
+	agent->status = agent->stop_step ? OUTCOME_STOPPED : OUTCOME_LOST;
 	if (!agent->reason || !agent->stop_step) {
 		free(agent->reason);
 		agent->reason = failure ? mem_printf("%s (%s)", failure, text) : mem_strdup(text);
@@ -177,7 +172,7 @@ void agent_journal_ended(const struct agent_record *agent)
 	journal_add(agent->run->journal, RECORD_AGENT_ENDED,
 		    "agent:s generation:i status:s reason:s class:s rounds:i tool_calls:i "
 		    "failed_calls:i memory:j",
-		    agent->name, agent->generation, agent->status, agent->reason,
+		    agent->name, agent->generation, outcome_name(agent->status), agent->reason,
 		    json_str(agent->result, "class", NULL), agent->rounds, agent->tool_calls,
 		    agent->failed_calls, json_obj(agent->result, "memory"));
 }
@@ -263,8 +258,7 @@ static int agent_get_process(struct agent_record *agent, struct err *err)
 /* An agent that could not even be started: its work so far is brought home, as its own recorded failure. */
 static void agent_start_failed(struct agent_record *agent, const struct err *err)
 {
-	free(agent->status);
-	agent->status = mem_strdup("failed");
+	agent->status = OUTCOME_FAILED;
 	free(agent->reason);
 	agent->reason = mem_strdup(err->message);
 	agent_journal_ended(agent);
@@ -327,7 +321,7 @@ void agent_next(struct agent_record *agent)
 	agent->stop_step = 0;
 	agent->activity = ACTIVITY_NONE;
 	agent->rounds_before = agent->rounds;
-	mem_free_ptr(&agent->status);
+	agent->status = OUTCOME_NONE;
 	mem_free_ptr(&agent->reason);
 	json_object_put(agent->report);
 	json_object_put(agent->result);
@@ -390,11 +384,11 @@ void agents_pump(struct run *run)
 
 static void agent_release(struct agent_record *agent)
 {
-	char *strings[] = {agent->key,	   agent->task,	     agent->brief,	   agent->view,
-			   agent->base,	   agent->worktree,  agent->git_dir,	   agent->branch,
-			   agent->dir,	   agent->gen_dir,   agent->ready_message, agent->status,
-			   agent->reason,  agent->diff_stat, agent->merged_tip,	   agent->kept,
-			   agent->no_reset};
+	char *strings[] = {
+		agent->key,	  agent->task,	     agent->brief,	   agent->view,
+		agent->base,	  agent->worktree,   agent->git_dir,	   agent->branch,
+		agent->dir,	  agent->gen_dir,    agent->ready_message, agent->reason,
+		agent->diff_stat, agent->merged_tip, agent->kept,	   agent->no_reset};
 	struct json_object *trees[] = {agent->output_schema, agent->report,  agent->seen,
 				       agent->result,	     agent->changes, agent->notes};
 

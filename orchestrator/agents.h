@@ -31,6 +31,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "handoff/event.h"
+#include "handoff/outcome.h"
 #include "orchestrator/command.h"
 #include "orchestrator/effects.h"
 #include "orchestrator/reset.h"
@@ -124,7 +125,7 @@ struct agent_record {
 	bool resume;		    /* the transcript of this generation is to be gone on with */
 	struct json_object *notes;  /* what it should know of the interruption; NULL */
 
-	char *status; /* done, failed, stopped, limit, lost; NULL while it works */
+	enum outcome_status status; /* NONE while it works; never RESET */
 	char *reason;
 	struct effects effects;	     /* what it asked for, by key */
 	struct json_object *report;  /* as journaled: what was claimed */

@@ -129,7 +129,7 @@ static void note_lost(struct review *review, const struct agent_record *agent,
 	struct buf text = BUF_INIT;
 
 	buf_addf(&text, "%s (%s): %s", agent->name, agent->role->name,
-		 agent->reason ? agent->reason : agent->status);
+		 agent->reason ? agent->reason : outcome_name(agent->status));
 	if (shard)
 		buf_adds(&text, "; not reviewed:");
 	for (size_t i = 0; shard && i < shard->n_files; i++)
@@ -156,7 +156,7 @@ static void review_agent_done(struct run *run, struct agent_record *agent, void 
 	review->open--;
 	/* A report made by rule is no review: nobody looked, or what he found was not readable. */
 	if (!agent->report || json_flag(agent->report, "by_rule", false) ||
-	    strcmp(agent->status, "done") != 0)
+	    agent->status != OUTCOME_DONE)
 		note_lost(review, agent, job->shard);
 	else if (job->shard) {
 		findings_take(&review->findings, agent->report, job->shard, agent->name);

@@ -214,7 +214,7 @@ static int check_options(const struct settings *s, struct err *err)
 /* Why a run with this agent did not succeed; NULL if it did. */
 static const char *reason_of(const struct agent_record *agent, const char *contradiction)
 {
-	if (strcmp(agent->status, "done") != 0)
+	if (agent->status != OUTCOME_DONE)
 		return agent->reason;
 	if (agent->collect_failed)
 		return agent->kept;

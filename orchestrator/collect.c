@@ -37,10 +37,11 @@ static void collect_done(struct agent_record *agent)
 		    "agent:s status:s branch:s commit:s kept:s incomplete:b rounds:i fresh:i "
 		    "cache_read:i "
 		    "cache_write:i output:i cost:d",
-		    agent->name, agent->status, agent->branch, agent->merged_tip, agent->kept,
-		    (int)(agent->collect_failed || agent->kept_for_room), agent->rounds,
-		    agent->usage.fresh, agent->usage.cache_read, agent->usage.cache_write,
-		    agent->usage.output, run_cost(run, agent->usage.cost));
+		    agent->name, outcome_name(agent->status), agent->branch, agent->merged_tip,
+		    agent->kept, (int)(agent->collect_failed || agent->kept_for_room),
+		    agent->rounds, agent->usage.fresh, agent->usage.cache_read,
+		    agent->usage.cache_write, agent->usage.output,
+		    run_cost(run, agent->usage.cost));
 	collect_over(agent);
 }
 
@@ -76,13 +77,13 @@ static void on_removed(struct json_object *answer, const struct err *failure, vo
  */
 static void maybe_remove(struct agent_record *agent)
 {
-	bool untouched = strcmp(agent->status, "lost") != 0 && agent->changes &&
+	bool untouched = agent->status != OUTCOME_LOST && agent->changes &&
 			 json_len(json_arr(agent->changes, "commits")) == 0 &&
 			 json_len(json_arr(agent->changes, "files")) == 0;
 
 	if (!agent->kept && settings_flag(agent->run->settings, OPT_KEEP))
 		agent->kept = mem_strdup("--keep");
-	else if (!agent->kept && !untouched && strcmp(agent->status, "done") != 0)
+	else if (!agent->kept && !untouched && agent->status != OUTCOME_DONE)
 		agent->kept = mem_strdup("the agent did not end with a report");
 	if (agent->kept) {
 		collect_done(agent);
@@ -185,8 +186,8 @@ static void add_rest_message(const struct agent_record *agent, struct json_objec
  * run is resumed. */
 static bool left_in_the_middle(const struct agent_record *agent)
 {
-	return strcmp(agent->status, "lost") == 0 ||
-	       (strcmp(agent->status, "done") != 0 && agent_ended_for_room(agent->reason));
+	return agent->status == OUTCOME_LOST ||
+	       (agent->status != OUTCOME_DONE && agent_ended_for_room(agent->reason));
 }
 
 static void on_status(struct json_object *answer, const struct err *failure, void *arg)

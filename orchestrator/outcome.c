@@ -128,7 +128,7 @@ static struct json_object *agent_json(struct agent_record *agent)
 	agent->seen = seen_json(agent);
 	json_set_str(doc, "agent", agent->name);
 	json_set_str(doc, "role", agent->role->name);
-	json_set_str(doc, "status", agent->status);
+	json_set_str(doc, "status", outcome_name(agent->status));
 	json_set_str(doc, "reason", agent->reason);
 	json_set_i64(doc, "rounds", agent->rounds);
 	json_set_i64(doc, "generations", agent->generation);
@@ -278,8 +278,8 @@ static const char *shown_status(const struct agent_record *agent)
 {
 	const char *claimed = json_str(agent->report, "status", "done");
 
-	if (strcmp(agent->status, "done") != 0)
-		return agent->status;
+	if (agent->status != OUTCOME_DONE)
+		return outcome_name(agent->status);
 	if (json_len(json_arr(agent->seen, "claimed_commits_missing")) > 0)
 		return "failed";
 	return strcmp(claimed, "blocked") == 0	 ? "blocked"

@@ -203,7 +203,7 @@ static void forget_end(struct replay_agent *a)
 	a->n_effects = n;
 	keep(&a->report, NULL);
 	mem_free_ptr(&a->report_call);
-	mem_free_ptr(&a->status);
+	a->status = OUTCOME_NONE;
 	mem_free_ptr(&a->reason);
 	mem_free_ptr(&a->class);
 	mem_free_ptr(&a->kept);
@@ -350,6 +350,14 @@ static void on_child(struct json_object *r, void *arg)
 	agent_named(f->out, json_str(json_obj(r, "data"), "child", ""))->told = true;
 }
 
+static void take_status(struct replay_agent *a, struct json_object *r)
+{
+	enum outcome_status status = outcome_find(json_str(r, "status", NULL));
+
+	if (status != OUTCOME_NONE)
+		a->status = status;
+}
+
 static void on_ended(struct json_object *r, void *arg)
 {
 	struct fold *f = arg;
@@ -357,7 +365,8 @@ static void on_ended(struct json_object *r, void *arg)
 
 	a->ended = true;
 	a->pid = 0;
-	replace(&a->status, json_str(r, "status", "lost"));
+	a->status = OUTCOME_LOST; /* a word that we do not know */
+	take_status(a, r);
 	replace(&a->reason, json_str(r, "reason", NULL));
 	replace(&a->class, json_str(r, "class", NULL));
 	if (json_obj(r, "memory"))
@@ -374,7 +383,7 @@ static void on_done(struct json_object *r, void *arg)
 
 	a->ended = a->done = true;
 	a->incomplete = json_flag(r, "incomplete", false);
-	replace(&a->status, json_str(r, "status", NULL));
+	take_status(a, r);
 	replace(&a->kept, json_str(r, "kept", NULL));
 	replace(&a->tip, json_str(r, "commit", NULL));
 }
@@ -544,9 +553,9 @@ int replay_read(const char *dir, struct replay **ret, struct err *err)
 
 static void agent_free(struct replay_agent *a)
 {
-	char *strings[] = {a->name, a->key,  a->role,	    a->branch,	   a->worktree,
-			   a->base, a->task, a->status,	    a->reason,	   a->class,
-			   a->kept, a->tip,  a->checkpoint, a->report_call};
+	char *strings[] = {a->name, a->key,	   a->role,	  a->branch, a->worktree,
+			   a->base, a->task,	   a->reason,	  a->class,  a->kept,
+			   a->tip,  a->checkpoint, a->report_call};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "handoff/frame.h"
+#include "handoff/outcome.h"
 #include "orchestrator/reset.h"
 #include "orchestrator/run_budget.h"
 
@@ -46,7 +47,8 @@ struct replay_agent {
 	bool ended, done; /* since its last spawn: its process is gone; its work is collected */
 	bool incomplete;  /* collecting failed in a step */
 	bool reset;	  /* its generation has ended with a handoff, and none follows yet */
-	char *status, *reason, *class, *kept, *tip, *checkpoint;
+	enum outcome_status status; /* NONE: it works, or worked when the journal ends */
+	char *reason, *class, *kept, *tip, *checkpoint;
 	struct json_object *report; /* as journaled; NULL */
 	char *report_call;
 	struct json_object *memory; /* what it noted for later runs; NULL */

@@ -71,10 +71,10 @@ static bool agent_was_cut(const struct agent_record *agent)
 	/* What stood against bringing its work home can be put right, and the step be made again. */
 	if (agent->kept_for_room || agent->collect_failed)
 		return true;
-	if (strcmp(agent->status, "done") == 0)
+	if (agent->status == OUTCOME_DONE)
 		return false;
 	/* A full disk or too few descriptors end an agent, and neither lasts. */
-	return strcmp(agent->status, "lost") == 0 || strcmp(agent->status, "stopped") == 0 ||
+	return agent->status == OUTCOME_LOST || agent->status == OUTCOME_STOPPED ||
 	       agent_ended_for_room(agent->reason);
 }
 

@@ -100,7 +100,7 @@ static struct json_object *child_document(const struct agent_record *child)
 	if (!done)
 		return doc;
 	AUTO_FREE char *contradiction = outcome_contradiction(child);
-	json_set_str(doc, "status", child->status);
+	json_set_str(doc, "status", outcome_name(child->status));
 	json_set_str(doc, "reason", child->reason);
 	json_set_str(doc, "class", json_str(child->result, "class", NULL));
 	json_set_str(doc, "contradiction", contradiction);
@@ -453,7 +453,8 @@ static void act_on_child(struct agent_record *agent, const char *action, const c
 	if (!child)
 		why = mem_printf("'%.40s' is no agent that you started", to);
 	else if (child->state == AGENT_DONE)
-		why = mem_printf("%s has ended already (%s)", child->name, child->status);
+		why = mem_printf("%s has ended already (%s)", child->name,
+				 outcome_name(child->status));
 	else if (strcmp(action, "stop") == 0)
 		agent_stop(child, *text ? text : "the agent that started it wants no more of it");
 	else if (!agent_say(child, agent->name, text))
