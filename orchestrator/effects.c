@@ -16,7 +16,8 @@
 #include "orchestrator/agents.h"
 #include "orchestrator/run.h"
 
-#define EFFECTS_MAX 10000 /* of one agent; a working one makes some hundred */
+/* Of one generation: a working one makes some hundred. Not of the agent: a job may have generations without end. */
+#define EFFECTS_MAX 10000
 
 struct effect {
 	struct agent_record *agent;
@@ -64,7 +65,6 @@ static struct effect *effect_add(struct agent_record *agent, enum frame_type typ
 	effect->call = mem_strdup(call);
 	effect->next = agent->effects.first;
 	agent->effects.first = effect;
-	agent->effects.count++;
 	return effect;
 }
 
@@ -87,10 +87,15 @@ int effect_begin(struct agent_record *agent, const struct frame *frame, struct e
 			journal_defer(agent->run->journal, on_durable, known);
 		return 0;
 	}
+	if (agent->effects.generation != generation) {
+		agent->effects.generation = generation;
+		agent->effects.count = 0;
+	}
 	if (agent->effects.count == EFFECTS_MAX)
 		return err_set(err, ERR_TOO_LARGE, "it asked for more than %d effects",
 			       EFFECTS_MAX);
 	*ret = effect_add(agent, frame->type, generation, call);
+	agent->effects.count++;
 	agent->effects.open++;
 	return 1;
 }

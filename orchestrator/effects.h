@@ -24,8 +24,9 @@ struct effect;
 
 struct effects {
 	struct effect *first;
-	size_t count;
-	size_t open; /* begun and not yet answered */
+	int64_t generation; /* that `count` is of */
+	size_t count;	    /* begun in it */
+	size_t open;	    /* begun and not yet answered */
 };
 
 /* 1: a new key, *ret (owned by the agent) is to be carried out and answered once; 0: a known one,

@@ -446,6 +446,30 @@ static void test_requests_of_another_service(void **state)
 
 #define scene_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* X14: no agent asks without an end, but a job of many generations does not run out of effects. */
+static void test_effects_are_bounded_by_generation(void **state)
+{
+	struct scene *s = *state;
+	AUTO_JSON struct json_object *header = json_object_new_object();
+	const struct frame frame = {.type = FRAME_CHECKPOINT, .header = header};
+	struct effect *effect = NULL;
+	struct err e = ERR_INIT;
+
+	s->agent->generation = 1;
+	json_set_i64(header, "generation", 1);
+	for (int i = 0; i < 10000; i++) {
+		AUTO_FREE char *call = mem_printf("ckpt-%d", i);
+		json_set_str(header, "call", call);
+		assert_int_equal(effect_begin(s->agent, &frame, &effect, &e), 1);
+	}
+	json_set_str(header, "call", "one more");
+	assert_int_equal(effect_begin(s->agent, &frame, &effect, &e), -1);
+	assert_int_equal(e.code, ERR_TOO_LARGE);
+	s->agent->generation = 2;
+	json_set_i64(header, "generation", 2);
+	assert_int_equal(effect_begin(s->agent, &frame, &effect, &e), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +487,7 @@ int main(void)
 		scene_test(test_hooks_of_a_wrong_form),
 		scene_test(test_one_hook_at_a_time),
 		scene_test(test_requests_of_another_service),
+		scene_test(test_effects_are_bounded_by_generation),
 	};
 	return cmocka_run_group_tests_name("orchestrator/agent_frames", tests, NULL, NULL);
 }
