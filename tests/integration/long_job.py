@@ -181,10 +181,12 @@ def closing(kind, ways):
 
 
 def recalled(kind):
+    """A page's end wants the seal too, which is the user's word."""
+    more, words = ({"task": r"The seal is (?<seal>[\w-]+)"}, "{{task.seal}} ") if kind == "page" else ({}, "")
     found = f"(?s)\\b{kind} (?<k>\\d+) begins, its code is (?<code>[A-Z]\\w+)"
     return rule(f"{kind}: recalled", {"tool_result": found, "last_message": "(?i)recall|round",
-                                      "any_result": NEXT + f"closes {kind} {{{{result.k}}}}"},
-                shell("sh step.sh {{any.n}} {{any.t}} {{result.code}}"))
+                                      "any_result": NEXT + f"closes {kind} {{{{result.k}}}}", **more},
+                shell("sh step.sh {{any.n}} {{any.t}} " + words + "{{result.code}}"))
 
 
 def rules():
@@ -210,7 +212,7 @@ def rules():
         *[recalled(kind) for kind in ("page", "chapter", "volume")],
         rule("lost", {"tool_name": "recall", "any_result": NEXT}, shell("sh step.sh {{any.n}} {{any.t}} LOST")),
         rule("next", {"tool_name": "shell", "tool_result": NEXT + "plain"}, step),
-        rule("the successor goes on", {"turn": 0, "task": r"(?s)First action.*?" + NEXT + "plain"},
+        rule("the successor goes on", {"turn": 0, "task": r"First action\s+- " + NEXT + "plain"},
              shell("sh step.sh {{task.n}} {{task.t}}"), text="The handoff says that step {{task.n}} is next."),
         rule("look", {"has_tools": True}, shell("sh step.sh")),
     ]
