@@ -14,7 +14,7 @@ import signal
 import time
 
 import long_job
-from rig import Failure, check, command_of, descendants, equal, main, test, wait_for
+from rig import Failure, check, command_of, descendants, equal, main, test_plain, wait_for
 
 ROUNDS = int(os.environ.get("BATON_LONG_ROUNDS", "300"))
 SEED = int(os.environ.get("BATON_LONG_SEED", "4"))
@@ -266,7 +266,7 @@ def documents_hold(run, watch):
     equal(len(documents), watch.resets, "resets")
 
 
-@test
+@test_plain
 def the_long_run(world):
     steps = ROUNDS * 24 // 25
     marks = [m for m in ((300, 1000, 3000) if LONG else (100, ROUNDS - 20)) if m <= ROUNDS]
