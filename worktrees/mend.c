@@ -112,13 +112,14 @@ static bool index_is_whole(const struct scratch *scratch)
 	AUTO_BUF struct buf oids = BUF_INIT;
 	AUTO_BUF struct buf types = BUF_INIT;
 
+	cmd.work_tree = NULL; /* it may be gone, and is made again from what is mended here */
 	unlink(scratch->index);
 	if (hostile_read(scratch->work->git_dir, "index", INDEX_MAX, &bytes, NULL) < 0 ||
 	    disk_put(scratch->index, bytes.data, bytes.len, false, NULL) < 0 ||
 	    git_run(&cmd, GIT_ARGS("ls-files", "-s", "-z"), &listed, NULL) < 0 ||
 	    !list_objects(&listed, scratch->work->repo->hex, &oids))
 		return false;
-	cmd.work_tree = cmd.index = NULL;
+	cmd.index = NULL;
 	cmd.in = &oids;
 	return git_run(&cmd, GIT_ARGS("cat-file", "--batch-check", "--buffer"), &types, NULL) ==
 		       0 &&
@@ -131,6 +132,7 @@ static int mend_index(const struct scratch *scratch, const char *head, struct js
 	struct git_cmd cmd = scratch_cmd(scratch, GIT_PLAIN);
 	AUTO_BUF struct buf bytes = BUF_INIT;
 
+	cmd.work_tree = NULL;
 	bool whole = index_is_whole(scratch);
 	unlink(scratch->index);
 	if (whole)
