@@ -174,6 +174,15 @@ static int make_by_program(const struct repo *repo, const char *const refs[],
 	return err_set(err, there ? ERR_EXISTS : why.code, "%s", why.message);
 }
 
+/* Our own of an attempt before: the ref stood, and its folder could not be synced. */
+static bool stands_at(const struct repo *repo, const char *ref, const git_oid *oid)
+{
+	git_oid there;
+
+	return git_reference_name_to_id(&there, repo->handle, ref) == 0 &&
+	       git_oid_equal(&there, oid);
+}
+
 /* A `git pack-refs` of the user's may remove the folder between its making and the lock file's. */
 static int make_one(const struct repo *repo, const char *ref, const git_oid *oid)
 {
@@ -182,6 +191,8 @@ static int make_one(const struct repo *repo, const char *ref, const git_oid *oid
 
 	for (int attempt = 0; attempt < 5; attempt++) {
 		rc = git_reference_create(&made, repo->handle, ref, oid, 0, "baton: created");
+		if (rc == GIT_EEXISTS && attempt > 0 && stands_at(repo, ref, oid))
+			rc = 0;
 		if (rc == 0 || rc == GIT_EEXISTS || rc == GIT_EINVALIDSPEC)
 			break;
 	}
