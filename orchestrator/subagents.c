@@ -18,9 +18,10 @@
 #include "orchestrator/replay.h"
 #include "orchestrator/run.h"
 
-#define TASK_BYTES     (256 << 10)
-#define TASK_TOLD      300 /* bytes of a task by which its starter knows it again */
-#define STOPPED_REASON "the agent that started it has ended"
+#define SUBAGENTS_WINDOW 32000 /* tokens */
+#define TASK_BYTES	 (256 << 10)
+#define TASK_TOLD	 300 /* bytes of a task by which its starter knows it again */
+#define STOPPED_REASON	 "the agent that started it has ended"
 
 /* ---- the tree ---- */
 
@@ -49,9 +50,11 @@ bool subagents_waits(const struct agent_record *agent)
 	return agent->activity == ACTIVITY_CHILDREN && subagents_has_live(agent);
 }
 
+/* In a small window the tool's own words and the reports would take the room of the work (A10). */
 bool subagents_allowed(const struct agent_record *agent)
 {
-	return agent->family.depth < settings_i64(agent->run->settings, OPT_MAX_DEPTH);
+	return agent->model->window >= SUBAGENTS_WINDOW &&
+	       agent->family.depth < settings_i64(agent->run->settings, OPT_MAX_DEPTH);
 }
 
 void subagents_stop_children(struct agent_record *agent)

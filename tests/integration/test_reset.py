@@ -128,7 +128,7 @@ def the_long_run_example(world):
     """examples/long-run: summaries fail, the breaker opens, and a successor finishes what the handoff says."""
     scenario_file = world.example("long-run")
     done = world.baton("run", "Convert all price lists. Never change a file in data/.", "--model", f"rehearsal:{scenario_file}",
-                       "--window", "21k", "--context", "notes=false", "--context", "collapse=false", "--context", "clear_share=100")
+                       "--window", "20k", "--context", "notes=false", "--context", "collapse=false", "--context", "clear_share=100")
     run = world.run()
     reset = run.last("agent.reset")
     equal((reset["reason"], reset["facts_only"], len(run.records("agent.reset"))), ("breaker", False, 1), "the reset", reset)
