@@ -125,8 +125,8 @@ static void read_project(const char *text, size_t n)
 
 static void check_role(const struct role *role)
 {
-	static const char *const ours[] = {"read",  "write", "edit",  "glob",	"grep",
-					   "shell", "job",   "notes", "recall", "report"};
+	static const char *const ours[] = {"read", "write", "edit",   "glob",  "grep",	"shell",
+					   "job",  "notes", "recall", "agent", "report"};
 
 	need(role->prompt && *role->prompt);
 	need(role->max_rounds >= 0);
