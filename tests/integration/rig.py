@@ -582,4 +582,4 @@ def main():
     print(f"[  PASSED  ] {len(chosen) - len(failed)} test(s).", flush=True)
     for folder in templates.values():
         remove(folder)
-    sys.exit(1 if failed or not chosen else 0)
+    sys.exit(1 if failed or not (chosen or left_out) else 0)
