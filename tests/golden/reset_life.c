@@ -215,6 +215,7 @@ static struct handoff *make(struct life *life)
 	struct handoff *before = a->handoff, *h;
 
 	facts_take(&a->facts, &a->conversation);
+	size_t n_sayings = a->facts.n_sayings, n_names = a->facts.n_names;
 	if (life->spoilt == BREAK_NO_CARRY)
 		a->handoff = NULL;
 	if (life->spoilt == BREAK_NO_SAYINGS)
@@ -223,6 +224,8 @@ static struct handoff *make(struct life *life)
 		a->facts.n_names = 0;
 	h = handoff_make(a, HANDOFF_ROUNDS, "the rounds of this generation are used up");
 	a->handoff = before;
+	a->facts.n_sayings = n_sayings; /* they are released with the rest */
+	a->facts.n_names = n_names;
 	if (life->form == RESET_JUDGED)
 		ask_judgement(life, h);
 	spoil(life, h);
