@@ -252,17 +252,22 @@ static void add_object_stores(struct list *read, const char *common_dir)
 	}
 }
 
-char **agent_read_paths(const struct agent_record *agent)
+char **run_read_paths(const struct run *run, bool objects)
 {
-	const char *const *more = settings_list(agent->run->settings, OPT_READ_PATHS);
+	const char *const *more = settings_list(run->settings, OPT_READ_PATHS);
 	struct list read = {0};
 
 	for (size_t i = 0; more && more[i]; i++)
 		list_add(&read, mem_strdup(more[i]));
-	if (!agent->view)
-		add_object_stores(&read, agent->run->common_dir);
+	if (objects)
+		add_object_stores(&read, run->common_dir);
 	list_add(&read, NULL);
 	return read.items;
+}
+
+char **agent_read_paths(const struct agent_record *agent)
+{
+	return run_read_paths(agent->run, !agent->view);
 }
 
 static struct json_object *document_box(const struct agent_record *agent)

@@ -22,6 +22,7 @@
 #include "orchestrator/agent_frames.h"
 #include "orchestrator/agent_resume.h"
 #include "orchestrator/agent_start.h"
+#include "orchestrator/box_job.h"
 #include "orchestrator/calls.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/compact_model.h"
@@ -195,7 +196,7 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	if (!agent->succeed)
 		subagents_stop_children(agent);
 	if (agent->setup)
-		child_stop(agent->setup, TERM_GRACE_MS); /* collecting waits for its end */
+		box_job_stop(agent->setup); /* collecting waits for its end */
 	hooks_agent_gone(agent);
 	collect_start(agent);
 }

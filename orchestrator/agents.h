@@ -38,6 +38,7 @@
 #include "orchestrator/run_budget.h"
 #include "orchestrator/role.h"
 
+struct box_job;
 struct child;
 struct event;
 struct replay_agent;
@@ -118,7 +119,7 @@ struct agent_record {
 	enum { READY_UNKNOWN, READY_OK, READY_FAILED } ready;
 	char *ready_message;
 	bool create_pending;	    /* baton-git has not answered yet: collecting waits for it */
-	struct child *setup;	    /* the running setup command, or NULL */
+	struct box_job *setup;	    /* the running setup command, or NULL */
 	struct hook_question *hook; /* a hook of it runs or waits for the worktree; NULL */
 	bool setup_pending;	    /* the start document waits for the setup command */
 	bool reopening;		    /* it waits for the worktree of a run that goes on */
