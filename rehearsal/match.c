@@ -317,11 +317,13 @@ static uint64_t scope_key(const struct rule *rule, const struct request *r, size
 }
 
 /* Chance is a function of seed, conversation, turn and attempt, so that the order in which agents
- * ask does not matter. */
+ * ask does not matter. An attempt is any further request of that turn: one that a resumed agent makes says something
+ * more, and would meet the very fault again, for ever, if it counted as the first. */
 static bool chance_holds(const struct rule *rule, const struct request *r, size_t index,
 			 struct match_counts *counts)
 {
-	uint64_t attempt_key = hash_mix(hash_mix(r->chain, index), 0xa77e) | 1;
+	uint64_t turn_key = hash_mix(hash_mix(HASH_SEED, r->conversation), r->turn);
+	uint64_t attempt_key = hash_mix(hash_mix(turn_key, index), 0xa77e) | 1;
 	int64_t attempt;
 	uint64_t h;
 

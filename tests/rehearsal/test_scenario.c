@@ -305,6 +305,26 @@ static void probability_is_seeded(void **state)
 	assert_in_range(faults, 2 * 40, 2 * 80);
 }
 
+/* A resumed agent says something more in the turn in which it was cut off: another attempt, which may fare better. */
+static void chance_of_a_turn_that_grows(void **state)
+{
+	static const char scenario[] = "name: p\nrules:\n"
+				       "  - {match: {turn: 1}, probability: 0.5, seed: 5, fault: "
+				       "{status: 503}}\n  - {answer: {text: ok}}\n";
+	struct dialogue d;
+	int faults = 0;
+
+	dialogue_open(&d, false, scenario);
+	dialogue_say(&d, "go");
+	dialogue_turn(&d);
+	for (int i = 0; i < 100; i++) {
+		dialogue_say(&d, "the work was cut off");
+		faults += dialogue_send(&d) == 503;
+	}
+	dialogue_close(&d);
+	assert_in_range(faults, 25, 75);
+}
+
 static void no_rule_is_told(void **state)
 {
 	struct dialogue d;
@@ -343,6 +363,7 @@ int main(void)
 		cmocka_unit_test(role_by_word_or_line),
 		cmocka_unit_test(times_and_scopes),
 		cmocka_unit_test(probability_is_seeded),
+		cmocka_unit_test(chance_of_a_turn_that_grows),
 		cmocka_unit_test(no_rule_is_told),
 		cmocka_unit_test(repeat_makes_long_texts),
 	};
