@@ -268,7 +268,7 @@ def documents_hold(run, watch):
 
 @test_plain
 def the_long_run(world):
-    steps = ROUNDS * 24 // 25
+    steps = ROUNDS  # a round is a step, but for some that look or ask: all marks and kills are reached
     marks = [m for m in ((300, 1000, 3000) if LONG else (100, ROUNDS - 20)) if m <= ROUNDS]
     kills = kills_of(ROUNDS)
     watch = Watch(world, marks, kills)
@@ -285,7 +285,7 @@ def the_long_run(world):
         with open(os.environ["BATON_LONG_JSON"], "w", encoding="utf-8") as f:
             json.dump(figures, f, indent=1)
     right_tree(world, run, salt, steps)
-    equal(watch.kills, [], "all were killed")
+    equal((watch.kills, watch.marks), ([], []), "kills and marks that were not reached")
     equal(faults["violations"], [], "requests that the provider refuses")
     check(watch.resets >= (10 if LONG else 2) and watch.compactions >= (60 if LONG else 6), "too few resets or compactions", figures)
     check(faults["faults"] >= ROUNDS // 150, "the provider made no faults", faults)
