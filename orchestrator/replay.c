@@ -346,8 +346,15 @@ static void on_message(struct json_object *r, void *arg)
 static void on_child(struct json_object *r, void *arg)
 {
 	struct fold *f = arg;
+	const char *name = json_str(json_obj(r, "data"), "child", "");
 
-	agent_named(f->out, json_str(json_obj(r, "data"), "child", ""))->told = true;
+	/* The agent's own words: only of one that it asked for are they believed. */
+	for (size_t i = 0; i < f->out->n_agents; i++) {
+		struct replay_agent *child = f->out->agents[i];
+		child->told |=
+			strcmp(child->name, name) == 0 &&
+			strcmp(json_str(child->asked, "agent", ""), json_str(r, "agent", "-")) == 0;
+	}
 }
 
 static void take_status(struct replay_agent *a, struct json_object *r)

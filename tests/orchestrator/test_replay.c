@@ -71,6 +71,27 @@ static void test_released_call_costs_nothing(void **state)
 	replay_free(r);
 }
 
+#define ASKED                                                                                      \
+	"{\"type\":\"agent.asked\",\"agent\":\"a1\",\"generation\":1,\"call\":\"c1\","             \
+	"\"child\":\"a2\",\"key\":\"a1.1.c1\",\"wish\":{\"task\":\"x\"}}\n"
+#define CHILD(agent, name)                                                                         \
+	"{\"type\":\"agent.child\",\"agent\":\"" agent "\",\"data\":{\"child\":\"" name "\"}}\n"
+
+/* What an agent says of its children is believed of those that it asked for, and makes no agent of a name. */
+static void test_ends_are_told_to_who_asked(void **state)
+{
+	struct replay *r = read_text(state, STARTED SPAWNED ASKED CHILD("a2", "a2")
+						    CHILD("a1", "a77") CHILD("a1", "a1"));
+
+	assert_int_equal(r->n_agents, 2);
+	assert_false(replay_by_key(r, "a1.1.c1")->told);
+	assert_false(replay_by_key(r, "lead")->told);
+	replay_free(r);
+	r = read_text(state, STARTED SPAWNED ASKED CHILD("a1", "a2"));
+	assert_true(replay_by_key(r, "a1.1.c1")->told);
+	replay_free(r);
+}
+
 static void test_damage_is_isolated_and_counted(void **state)
 {
 	struct replay *r = read_text(state, STARTED
@@ -206,6 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		folder_test(test_settles_what_nobody_settled),
 		folder_test(test_released_call_costs_nothing),
+		folder_test(test_ends_are_told_to_who_asked),
 		folder_test(test_damage_is_isolated_and_counted),
 		folder_test(test_a_restart_forgets_how_it_ended),
 		folder_test(test_effects_keep_their_answers),
