@@ -14,8 +14,7 @@
 #include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/compactions.h"
-#include "orchestrator/control.h"
-#include "orchestrator/runs.h"
+#include "orchestrator/tell.h"
 
 #define SUMMARY_MAX (512 << 10)
 
@@ -82,44 +81,27 @@ static int ask(const struct settings *s, const struct past_run *run, const struc
 	       struct err *err)
 {
 	AUTO_JSON struct json_object *request = json_object_new_object();
-	AUTO_JSON struct json_object *got = NULL;
 	struct json_object *wish;
 
-	if (!run->alive)
-		return err_set(err, ERR_USAGE, "run %s is not running (%s)", run->id, run->status);
+	if (settings_flag(s, OPT_SHOW))
+		return compactions_show(run, agent, err);
 	wish = make_wish(s, err);
 	if (!wish)
 		return -1;
 	json_set_str(request, "op", "compact");
-	json_set_str(request, "agent", agent->name);
 	json_set(request, "wish", wish);
-	if (control_ask(run->dir, request, &got, err) < 0)
-		return -1;
-	if (settings_flag(s, OPT_JSON))
-		command_print_json(got);
-	else
-		command_say("%s/%s was told; it follows before its next request (baton context "
-			    "%s/%s)\n",
-			    run->id, agent->name, run->id, agent->name);
-	return 0;
+	return tell_agent(s, run, agent, request, "follows", "context", err);
 }
 
 int cmd_compact(struct settings *s)
 {
-	struct past_run run;
-	struct past_agent *agent;
 	struct err err = ERR_INIT;
-	int rc;
 
 	if (settings_n_args(s) < 1) {
 		err_set(&err, ERR_USAGE, "compact needs a RUN/AGENT; see 'baton ls'");
 		return command_fail(&err);
 	}
-	if (check_options(s, &err) < 0 ||
-	    runs_find(s, settings_arg(s, 0), true, &run, &agent, &err) < 0)
+	if (check_options(s, &err) < 0)
 		return command_fail(&err);
-	rc = settings_flag(s, OPT_SHOW) ? compactions_show(&run, agent, &err)
-					: ask(s, &run, agent, &err);
-	run_release(&run);
-	return rc < 0 ? command_fail(&err) : EXIT_OK;
+	return tell_command(s, ask);
 }

@@ -1,0 +1,21 @@
+/*
+ * tell.h - what commands share that bring a person's word to an agent at work: compact, reset, say.
+ */
+#ifndef BATON_ORCHESTRATOR_TELL_H
+#define BATON_ORCHESTRATOR_TELL_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "orchestrator/runs.h"
+#include "orchestrator/settings.h"
+
+/* Sends the request (docs/control.md), whose `agent` it fills in, and prints the answer: as JSON, or that the agent was
+ * told, what it will do (`then`), and by which command that can be seen (`look`: "show"). ERR_USAGE: the run is not alive. */
+int tell_agent(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
+	       struct json_object *request, const char *then, const char *look, struct err *err);
+
+/* A whole command: finds RUN/AGENT, its first argument, and hands both to `fn`. Its exit status. */
+int tell_command(struct settings *s, int (*fn)(const struct settings *s, const struct past_run *run,
+					       const struct past_agent *agent, struct err *err));
+
+#endif
