@@ -293,9 +293,12 @@ static void tell_end(struct subagents *s, struct subagent *child, size_t sharers
 					report, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							JSON_C_TO_STRING_NOSLASHESCAPE));
 		where = keep_whole(s, child, &text);
-		buf_adds(out, "Its report, in its own words:\n");
-		text_clip(out, text.data, text.len, room_of(s->agent, sharers), where);
-		buf_addc(out, '\n');
+		AUTO_BUF struct buf clipped = BUF_INIT;
+		text_clip(&clipped, text.data, text.len, room_of(s->agent, sharers), where);
+		buf_addf(out, "<report agent=\"%s\">\n", child->name);
+		/* Its own words, which may say anything: they do not end here before they do (I12). */
+		text_add_guarded(out, buf_str(&clipped), "</report");
+		buf_adds(out, "\n</report>\n");
 	} else {
 		buf_adds(out, "It left no report.\n");
 	}
@@ -344,12 +347,20 @@ static void list_all(struct subagents *s, struct buf *out)
 			add_line(&s->list[i], out);
 }
 
+/* One whose end is still to be told comes as news. */
+static void list_known(struct subagents *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (*s->list[i].name && (!s->list[i].done || s->list[i].told))
+			add_line(&s->list[i], out);
+}
+
 void subagents_add_state(struct agent *a, struct message *head)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 	AUTO_BUF struct buf clean = BUF_INIT;
 
-	list_all(&a->subagents, &text);
+	list_known(&a->subagents, &text);
 	if (!text.len)
 		return;
 	buf_adds(&clean,
