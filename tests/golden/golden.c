@@ -353,3 +353,25 @@ void golden_free(struct golden *g)
 	free(g->facts);
 	free(g);
 }
+
+/* ---- all of them ---- */
+
+static const char *const names[GOLDENS] = {
+	"ring-buffer",	   "invoices-api",  "ledger-migration", "night-errors",
+	"scheduler-split", "flaky-upload",  "operator-guide",	"cmake-cross",
+	"token-review",	   "query-latency", "orders-zh",	"gateway-zh",
+};
+
+int golden_load_all(const char *folder, struct golden *ret[GOLDENS], struct err *err)
+{
+	for (size_t i = 0; i < GOLDENS; i++)
+		if (golden_load(folder, names[i], &ret[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+void golden_free_all(struct golden *goldens[GOLDENS])
+{
+	for (size_t i = 0; i < GOLDENS; i++)
+		golden_free(goldens[i]);
+}

@@ -70,6 +70,11 @@ struct golden {
 int golden_load(const char *folder, const char *name, struct golden **ret, struct err *err);
 void golden_free(struct golden *golden); /* NULL allowed */
 
+/* All of them, in the order in which they are printed. */
+#define GOLDENS 12
+int golden_load_all(const char *folder, struct golden *ret[GOLDENS], struct err *err);
+void golden_free_all(struct golden *goldens[GOLDENS]);
+
 /* Pseudo-random numbers that are the same on every machine. */
 uint64_t golden_random(uint64_t *state);
 

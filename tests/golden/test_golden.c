@@ -15,12 +15,7 @@
 
 #include "base/memory.h"
 
-static const char *const names[] = {
-	"ring-buffer",	   "invoices-api",  "ledger-migration", "night-errors",
-	"scheduler-split", "flaky-upload",  "operator-guide",	"cmake-cross",
-	"token-review",	   "query-latency", "orders-zh",	"gateway-zh",
-};
-static struct golden *goldens[ARRAY_SIZE(names)];
+static struct golden *goldens[GOLDENS];
 
 #define ROUNDS 60
 /* Compactions come when they are asked for, and by a summary. */
@@ -38,7 +33,7 @@ static void h19_the_conversations_are_what_they_must_be(void **state)
 {
 	size_t chinese = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		const struct golden *g = goldens[i];
 		unsigned classes = 0;
 
@@ -50,7 +45,7 @@ static void h19_the_conversations_are_what_they_must_be(void **state)
 		assert_int_equal(classes, (1u << FACT_CLASSES) - 1);
 		chinese += !strcmp(g->language, "zh");
 	}
-	assert_true(ARRAY_SIZE(names) >= 12);
+	assert_true(GOLDENS >= 12);
 	assert_true(chinese >= 2);
 }
 
@@ -59,7 +54,7 @@ static void h19_all_facts_are_in_the_whole_conversation(void **state)
 {
 	struct golden_options o = {.window = 400000, .context = CONTEXT};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		struct golden_agent *ga = golden_agent_new(goldens[i], &o);
 		struct golden_score score = {.invented = 0};
 
@@ -153,11 +148,11 @@ static int64_t run_all(enum summariser summariser, int n, const char *context)
 	struct golden_score sum = {.invented = 0};
 	int64_t by_notes = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		struct golden_score one = {.invented = 0};
 
 		by_notes += run_compactions(goldens[i], o, n, &one);
-		print_row(names[i], summariser_name(summariser), n, &one);
+		print_row(goldens[i]->name, summariser_name(summariser), n, &one);
 		golden_score_add(&sum, &one);
 		golden_score_release(&one);
 	}
@@ -195,7 +190,7 @@ static void h19_after_notes(void **state)
 	print_head();
 	for (int s = 0; s < SUMMARISERS; s++) {
 		for (size_t k = 0; k < ARRAY_SIZE(counts); k++) {
-			int64_t all = counts[k] * (int64_t)ARRAY_SIZE(names);
+			int64_t all = counts[k] * (int64_t)GOLDENS;
 			int64_t by_notes = run_all((enum summariser)s, counts[k], WITH_NOTES);
 
 			print_message("%lld of %lld compactions by notes, %s\n",
@@ -235,7 +230,7 @@ static void run_rung(const struct rung *rung)
 	struct golden_score sum = {.invented = 0};
 	int64_t freed = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		struct golden_agent *ga = golden_agent_new(goldens[i], &o);
 
 		golden_agent_play(ga, ROUNDS);
@@ -265,16 +260,14 @@ static int load_all(void **state)
 {
 	struct err e = ERR_INIT;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (golden_load(GOLDEN, names[i], &goldens[i], &e) < 0)
-			fail_msg("%s", e.message);
+	if (golden_load_all(GOLDEN, goldens, &e) < 0)
+		fail_msg("%s", e.message);
 	return 0;
 }
 
 static int free_all(void **state)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		golden_free(goldens[i]);
+	golden_free_all(goldens);
 	return 0;
 }
 

@@ -22,12 +22,7 @@
 #include "base/env.h"
 #include "base/memory.h"
 
-static const char *const names[] = {
-	"ring-buffer",	   "invoices-api",  "ledger-migration", "night-errors",
-	"scheduler-split", "flaky-upload",  "operator-guide",	"cmake-cross",
-	"token-review",	   "query-latency", "orders-zh",	"gateway-zh",
-};
-static struct golden *goldens[ARRAY_SIZE(names)];
+static struct golden *goldens[GOLDENS];
 
 #define PCT_WORDS   100
 #define PCT_REST    95
@@ -129,7 +124,7 @@ static void r3_nothing_is_lost_in_a_reset(void **state)
 	struct reset_score facts = {.resets = 0}, judged = {.resets = 0};
 
 	print_head();
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		struct reset_world world;
 
 		reset_world_make(&world, goldens[i]);
@@ -172,16 +167,14 @@ static int load_all(void **state)
 	if (access("/dev/shm", W_OK) == 0)
 		setenv("TMPDIR", "/dev/shm", 0);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (golden_load(GOLDEN, names[i], &goldens[i], &e) < 0)
-			fail_msg("%s", e.message);
+	if (golden_load_all(GOLDEN, goldens, &e) < 0)
+		fail_msg("%s", e.message);
 	return 0;
 }
 
 static int free_all(void **state)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		golden_free(goldens[i]);
+	golden_free_all(goldens);
 	return 0;
 }
 
