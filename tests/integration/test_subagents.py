@@ -54,9 +54,10 @@ def several_in_one_answer(world):
 @test
 def background_words_and_limits(world):
     """One in the background hears a word and is announced once; another is stopped; limits are the parent's (traps 150, 152)."""
-    world.repository({"base.txt": "base\n"})
+    world.repository({"base.txt": "base\n", ".gitignore": "fifo\nstarted\ngo\n"})
+    pause = "mkfifo fifo; touch started; while [ ! -e go ]; do read -r -t 0.05 x <>fifo; done"
     slow = [{"match": {"task": "wait for a word", "last_message": "the word is plum"}, "answer": {"tool_calls": [report("I heard plum.")]}},
-            {"match": {"task": "wait for a word"}, "answer": {"tool_calls": [shell("read -r -t 0.05 x < /dev/zero; true")]}}]
+            {"match": {"task": "wait for a word"}, "answer": {"tool_calls": [shell(pause, timeout_ms=600000)]}}]
     hung = [{"match": {"task": "never end"}, "answer": {"tool_calls": [shell("tail -f /dev/null", timeout_ms=600000)]}}]
     deep = child("go down", answer(agent(task="go down further"), {"name": "agent", "input": {"action": "list"}}), answer(report("Down.")))
     lead = in_turn(answer(agent(task="wait for a word", background=True), agent(task="never end", background=True)),
@@ -65,9 +66,13 @@ def background_words_and_limits(world):
                    answer(agent(action="wait", agent="a2"), agent(action="stop", agent="a3", text="enough")),
                    answer(agent(action="wait", agent="a3"), agent(action="say", agent="a9", text="nobody")),
                    answer(agent(task="go down"), agent(task="x", role="nobody")), answer(report("Over.")))
-    done = world.baton("run", "Use your agents.", "--model", f"rehearsal:{world.scenario([*slow, *hung, *deep, *lead])}",
-                       "--max-children", "2", "--max-depth", "1", status=None)
-    run = world.run()
+    started = world.start("run", "Use your agents.", "--model", f"rehearsal:{world.scenario([*slow, *hung, *deep, *lead])}",
+                          "--max-children", "2", "--max-depth", "1")
+    run = world.wait_run(started)
+    wait_for(lambda: [r for r in run.records("agent.message") if r["action"] == "say"], "the word is on its way")
+    world.wait_tool(run, "started", "a2")
+    world.write(f"{run.worktree('a2')}/go", "")
+    done = started.wait(60)
     equal(done.status, 0, "exit status", done, str(run))
     told = json.dumps(run.transcript())
     for words in ("I heard plum.", "2 agents that you started are not done, and that is the limit", "(limit 2)",
