@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "handoff/document.h"
+#include "orchestrator/agent_frames.h"
 #include "orchestrator/agent_start.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/handoff_truth.h"
@@ -513,8 +514,8 @@ int agent_on_reset(struct agent_record *agent, const struct frame *frame, struct
 	struct effect *effect = NULL;
 	struct err why = ERR_INIT;
 
-	if (json_parse(frame->body, frame->len, &body, err) < 0)
-		return err_prefix(err, "bad body of a 'reset' frame");
+	if (agent_frame_body(frame, &body, err) < 0)
+		return -1;
 	const char *name = json_str(body, "reason", "");
 	enum handoff_reason reason;
 	if (handoff_reason_find(name, &reason) < 0)

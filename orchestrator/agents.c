@@ -111,7 +111,6 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	agent->max_rounds = choose_max_rounds(run, role, spec->max_rounds);
 	agent->arg = spec->arg;
 	agent->family = spec->family;
-	agent->family.call = mem_strdup(spec->family.call);
 	agent->family.foreign_role = spec->foreign_role;
 	agent_open_budget(agent);
 	MEM_GROW(pool->list, pool->cap, pool->count + 1);
@@ -347,7 +346,9 @@ static bool has_place(const struct agent_pool *pool)
 {
 	size_t waiting = 0;
 
-	for (size_t i = 0; i < pool->count && pool->live >= pool->limit; i++)
+	if (pool->live < pool->limit)
+		return true; /* nearly always */
+	for (size_t i = 0; i < pool->count; i++)
 		waiting += pool->list[i]->child && subagents_waits(pool->list[i]);
 	return pool->live < pool->limit + waiting;
 }
@@ -395,7 +396,6 @@ static void agent_release(struct agent_record *agent)
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);
-	free((char *)agent->family.call);
 	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
 		json_object_put(trees[i]);
 	if (agent->ev_deadline)

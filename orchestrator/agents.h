@@ -56,7 +56,6 @@ enum agent_state {
 /* Of an agent that another one started (subagents.h). */
 struct agent_family {
 	struct agent_record *spawner; /* NULL: the run's own */
-	const char *call;	      /* of the spawner; with its record the agent owns it */
 	int64_t depth;		      /* 0: the run's own */
 	int64_t max_tokens;	      /* of it and of those that it starts; 0: the run's alone */
 	size_t asked;		      /* agents that it asked for and that are not made yet */
@@ -79,7 +78,7 @@ struct agent_spec {
 			    */
 	struct json_object *output_schema; /* overrides the role's; may be NULL; borrowed */
 	int64_t max_rounds;		   /* 0: the role's or the run's */
-	struct agent_family family;	   /* of one that an agent started: spawner, call, depth */
+	struct agent_family family;	   /* of one that an agent started: spawner, depth, limit */
 	void *arg;			   /* the driver's */
 };
 

@@ -337,9 +337,8 @@ void calls_note(struct run *run, const struct frame *frame)
 
 	if (!run->journal || json_parse(frame->body, frame->len, &body, NULL) < 0)
 		return;
-	AUTO_FREE char *text = NULL;
-	text = mem_printf("gateway.%s", name);
-	enum record_type type = record_find(text);
+	AUTO_FREE char *word = mem_printf("gateway.%s", name);
+	enum record_type type = record_find(word);
 	if (type != RECORD_TYPES)
 		journal_add(run->journal, type, "data:j", body);
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "orchestrator/agent_frames.h"
 #include "orchestrator/collect.h"
 #include "orchestrator/hook_job.h"
 #include "orchestrator/run.h"
@@ -278,10 +279,8 @@ int hooks_on_frame(struct agent_record *agent, const struct frame *frame, struct
 		return err_set(err, ERR_INVALID, "a 'hook' for an event that there is not");
 	if (agent->hook)
 		return err_set(err, ERR_INVALID, "a second 'hook' before the first is answered");
-	if (json_parse(frame->body, frame->len, &body, err) < 0)
-		return err_prefix(err, "bad body of a 'hook' frame");
-	if (!json_object_is_type(body, json_type_object))
-		return err_set(err, ERR_INVALID, "body of a 'hook' frame is no object");
+	if (agent_frame_body(frame, &body, err) < 0)
+		return -1;
 	agent->hook = question_new(agent, frame, (enum hook_event)event);
 	make_input(agent->hook, body);
 	if (has_worktree(agent))

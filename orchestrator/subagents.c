@@ -67,6 +67,15 @@ void subagents_stop_children(struct agent_record *agent)
 	}
 }
 
+/* Its key is AGENT/GENERATION/CALL of the one that asked. */
+static const char *call_of(const struct agent_record *child)
+{
+	const char *generation = strchr(child->key, '/');
+	const char *call = generation ? strchr(generation + 1, '/') : NULL;
+
+	return call ? call + 1 : "";
+}
+
 /* ---- news of a child ---- */
 
 static struct json_object *child_seen(const struct agent_record *child)
@@ -95,7 +104,7 @@ static struct json_object *child_document(const struct agent_record *child)
 
 	json_set_str(doc, "agent", child->name);
 	json_set_str(doc, "state", done ? "done" : "working");
-	json_set_str(doc, "call", child->family.call);
+	json_set_str(doc, "call", call_of(child));
 	json_set_str(doc, "role", child->role->name);
 	json_set_str(doc, "task", task);
 	json_set_bool(doc, "told", child->family.told);
@@ -242,8 +251,7 @@ static bool wants_own_tree(const struct agent_record *agent, const struct role *
 	       !agent->view && agent->worktree_made;
 }
 
-/* Where "fork" stands the role is the asker's own (A2). */
-static const char *wished_role(const struct agent_record *agent, struct json_object *wish)
+static const char *wished_role(struct json_object *wish)
 {
 	return json_str(wish, "role", "worker");
 }
@@ -254,7 +262,7 @@ static struct agent_record *queue_child(struct agent_record *agent, struct json_
 	struct json_object *wish = json_obj(record, "wish");
 	struct agent_spec spec = {
 		.key = json_str(record, "key", ""),
-		.role = wished_role(agent, wish),
+		.role = wished_role(wish),
 		.task = json_str(wish, "task", ""),
 		.base = json_str(record, "base", agent->base),
 		.view = json_str(record, "base", NULL) ? NULL
@@ -265,8 +273,7 @@ static struct agent_record *queue_child(struct agent_record *agent, struct json_
 		.max_rounds = json_i64(wish, "max_rounds", 0),
 		.family = {.spawner = agent,
 			   .depth = agent->family.depth + 1,
-			   .max_tokens = json_i64(wish, "max_tokens", 0),
-			   .call = json_str(record, "call", "")},
+			   .max_tokens = json_i64(wish, "max_tokens", 0)},
 	};
 
 	return agent_queue(agent->run, &spec, err);
@@ -353,8 +360,8 @@ int subagents_on_spawn(struct agent_record *agent, const struct frame *frame, st
 	if (!refusal)
 		refusal = refusal_by_shape(wish);
 	if (!refusal &&
-	    role_load(wished_role(agent, wish),
-		      agent->family.foreign_role ? NULL : agent->run->toplevel, &role, &why) < 0)
+	    role_load(wished_role(wish), agent->family.foreign_role ? NULL : agent->run->toplevel,
+		      &role, &why) < 0)
 		refusal = mem_strdup(why.message);
 	if (refusal) {
 		refuse(effect, refusal);

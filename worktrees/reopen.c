@@ -43,7 +43,10 @@ void reopen_note(struct json_object *notes, const char *fmt, ...)
 	json_object_array_add(notes, json_object_new_string(buf_str(&text)));
 }
 
-#define note(answer, ...) reopen_note(json_get(answer, "notes"), __VA_ARGS__)
+static struct json_object *notes_of(struct json_object *answer)
+{
+	return json_get(answer, "notes");
+}
 
 static int look(const struct work *work, enum place *ret, struct err *err)
 {
@@ -194,10 +197,10 @@ static int restore(struct work *work, struct json_object *answer, struct err *er
 	    disk_settle(work->worktree, work->repo->common_dir, err) < 0 ||
 	    entry_set_state(work, ENTRY_READY, err) < 0)
 		return err_prefix(err, "the worktree is gone and could not be made again");
-	note(answer,
-	     "the worktree was gone and was made again from %s %.12s; what was in it and in "
-	     "neither is lost",
-	     scope == GIT_RAW ? "the checkpoint" : "the commit", commit);
+	reopen_note(notes_of(answer),
+		    "the worktree was gone and was made again from %s %.12s; what was in it and in "
+		    "neither is lost",
+		    scope == GIT_RAW ? "the checkpoint" : "the commit", commit);
 	json_set_str(answer, "how", "restored");
 	json_set_str(answer, "commit", commit);
 	return 0;
@@ -303,8 +306,9 @@ static int check_folder(const struct work *work, struct json_object *answer, str
 	    hostile_write(work->worktree, ".git", work->git_file, strlen(work->git_file), err) < 0)
 		return -1;
 	if (!ours) {
-		note(answer,
-		     "the worktree's folder is another one than before (a copy, or restored)");
+		reopen_note(
+			notes_of(answer),
+			"the worktree's folder is another one than before (a copy, or restored)");
 		if (entry_set_state(work, ENTRY_READY, err) < 0)
 			return -1;
 	}
@@ -320,7 +324,7 @@ static void drop_lock(const struct work *work, const char *folder, const char *f
 	AUTO_FREE char *name = mem_printf("%s.lock", file);
 
 	if (fd >= 0 && unlinkat(fd, name, 0) == 0)
-		note(answer, "git's %s, left by a killed git, was removed", name);
+		reopen_note(notes_of(answer), "git's %s, left by a killed git, was removed", name);
 }
 
 /* Those that a commit takes, one after the other. */
@@ -341,20 +345,22 @@ static void note_branch(const struct work *work, struct json_object *answer)
 	if (entry_head(work, before, NULL) < 0)
 		return;
 	if (repo_ref(work->repo, work->head_ref, now, NULL) < 0) {
-		note(answer,
-		     "the branch '%s' was deleted in the user's repository: the work will not be "
-		     "put there",
-		     work->branch);
+		reopen_note(notes_of(answer),
+			    "the branch '%s' was deleted in the user's repository: the work will "
+			    "not be "
+			    "put there",
+			    work->branch);
 		return;
 	}
 	bool own = hostile_ref(work->git_dir, work->head_ref, work->repo->hex, tip, NULL) == 0 &&
 		   strcmp(tip, now) == 0;
 	if (strcmp(now, before) != 0 && !own)
-		note(answer,
-		     "the branch '%s' was moved to %.12s in the user's repository by somebody "
-		     "else: the work will "
-		     "not be put there while it stands so",
-		     work->branch, now);
+		reopen_note(
+			notes_of(answer),
+			"the branch '%s' was moved to %.12s in the user's repository by somebody "
+			"else: the work will "
+			"not be put there while it stands so",
+			work->branch, now);
 }
 
 /* ---- the operation ---- */
@@ -380,7 +386,7 @@ static int reopen(struct work *work, enum place place, struct json_object *body,
 	if (check_moved(work, err) < 0)
 		return -1;
 	drop_locks(work, answer);
-	if (reopen_mend_git(work, json_get(answer, "notes"), err) < 0)
+	if (reopen_mend_git(work, notes_of(answer), err) < 0)
 		return -1;
 	note_branch(work, answer);
 	if (!file_exists(work->worktree))
@@ -406,5 +412,5 @@ int op_reopen(const struct repo *repo, struct json_object *body, struct json_obj
 	if (!json_flag(body, "look", false))
 		return reopen(&work, place, body, answer, err);
 	/* Its work is brought home next. */
-	return place == PLACE_READY ? reopen_mend_git(&work, json_get(answer, "notes"), err) : 0;
+	return place == PLACE_READY ? reopen_mend_git(&work, notes_of(answer), err) : 0;
 }
