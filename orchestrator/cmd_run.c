@@ -14,11 +14,10 @@
 #include "orchestrator/outcome.h"
 #include "orchestrator/replay.h"
 #include "orchestrator/run.h"
+#include "orchestrator/run_base.h"
 #include "orchestrator/run_handoff.h"
 
 #define TASK_MAX (4 << 20)
-/* baton-git allows a branch's name 200 bytes; the run's and the agent's follow. */
-#define PREFIX_MAX 160
 
 struct run_work {		 /* the driver's */
 	struct handoff *handoff; /* --handoff; NULL */
@@ -61,25 +60,11 @@ static int read_task(struct settings *s, const struct handoff *handoff, char **r
 	return err_set(err, ERR_USAGE, "the task is empty");
 }
 
-/* An agent that writes needs a boundary, or the user's word (--unconfined). */
-static int check_box(struct run *run, const struct agent_record *agent, struct err *err)
-{
-	if (!agent->role->write || run->box_level != BOX_NONE ||
-	    settings_flag(run->settings, OPT_UNCONFINED))
-		return 0;
-	return err_set(
-		err, ERR_UNSUPPORTED,
-		"this kernel gives no boundary round an agent that writes (see 'baton doctor'); "
-		"--unconfined runs it all the same, with your rights");
-}
-
-/* The base goes on record before anything is made from it: HEAD may move before a resumption. */
 static void queue_agent(struct run *run, const char *base)
 {
 	struct err err = ERR_INIT;
 
-	if (!run->replay || !run->replay->base)
-		journal_add(run->journal, RECORD_RUN_BASE, "commit:s", base);
+	run_base_record(run, base);
 	struct agent_spec spec = {
 		.key = "lead",
 		.role = settings_str(run->settings, OPT_ROLE),
@@ -89,7 +74,7 @@ static void queue_agent(struct run *run, const char *base)
 	};
 	struct agent_record *agent = agent_queue(run, &spec, &err);
 
-	if (!agent || check_box(run, agent, &err) < 0) {
+	if (!agent || run_box_check(run, agent, &err) < 0) {
 		run_fail(run, &err);
 		return;
 	}
@@ -126,16 +111,6 @@ static void go_from(struct run *run, const char *base)
 		queue_agent(run, base);
 }
 
-static void on_base(struct json_object *answer, const struct err *failure, void *arg)
-{
-	struct run *run = arg;
-
-	if (failure)
-		run_fail(run, failure);
-	else if (!run->stopping)
-		go_from(run, json_str(answer, "commit", NULL));
-}
-
 /* The commit at which the document's work stood may never have come to this clone. */
 static void on_handoff_head(struct json_object *answer, const struct err *failure, void *arg)
 {
@@ -154,44 +129,20 @@ static void on_handoff_head(struct json_object *answer, const struct err *failur
 	}
 }
 
-/* The base is HEAD as discover saw it, a commit that was asked for, or one made of uncommitted
- * work. */
+/* Where nobody says otherwise the work begins at the document's commit. */
 static void choose_base(struct run *run)
 {
-	AUTO_JSON struct json_object *request = json_object_new_object();
-	const char *rev = settings_str(run->settings, OPT_BASE);
 	const struct run_work *work = run->driver_arg;
+	bool chosen =
+		settings_flag(run->settings, OPT_DIRTY) || settings_str(run->settings, OPT_BASE);
 
-	if (settings_flag(run->settings, OPT_DIRTY)) {
-		json_set_str(request, "message", "uncommitted work, as baton found it");
-		json_set_bool(request, "untracked", true);
-		git_client_call(run->git_client, "snapshot", request, on_base, run);
-	} else if (rev) {
-		json_set_str(request, "rev", rev);
-		git_client_call(run->git_client, "resolve", request, on_base, run);
-	} else if (work->handoff && work->handoff->head) {
-		json_set_str(request, "rev", work->handoff->head);
-		git_client_call(run->git_client, "resolve", request, on_handoff_head, run);
-	} else {
-		go_from(run, json_str(run->repository, "head", NULL));
+	if (chosen || !work->handoff || !work->handoff->head) {
+		run_base_choose(run, go_from);
+		return;
 	}
-}
-
-/* What git would refuse as the beginning of a branch's name, and no less than baton-git refuses in the
- * whole of it (worktrees/work.c), which is asked when the run is under way. */
-static int check_branch_prefix(const char *prefix, struct err *err)
-{
-	bool bad = !*prefix || strchr("/.-", *prefix) || strstr(prefix, "..") ||
-		   strstr(prefix, "//") || strstr(prefix, "/.") || strstr(prefix, "@{") ||
-		   strstr(prefix, ".lock") || text_ends(prefix, "/") || text_ends(prefix, ".");
-
-	if (strlen(prefix) > PREFIX_MAX)
-		return err_set(err, ERR_USAGE, "--branch-prefix: more than %d bytes", PREFIX_MAX);
-	for (const char *p = prefix; *p; p++)
-		bad |= (unsigned char)*p <= ' ' || *p == 127 || strchr("~^:?*[\\", *p) != NULL;
-	return bad ? err_set(err, ERR_USAGE, "--branch-prefix: '%s' cannot begin a branch's name",
-			     prefix)
-		   : 0;
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	json_set_str(request, "rev", work->handoff->head);
+	git_client_call(run->git_client, "resolve", request, on_handoff_head, run);
 }
 
 static int run_start(struct run *run, void *arg, struct err *err)
@@ -201,14 +152,6 @@ static int run_start(struct run *run, void *arg, struct err *err)
 	else
 		choose_base(run);
 	return 0;
-}
-
-/* What is wrong whatever the repository: nothing is started for it. */
-static int check_options(const struct settings *s, struct err *err)
-{
-	if (settings_flag(s, OPT_DIRTY) && settings_str(s, OPT_BASE))
-		return err_set(err, ERR_USAGE, "--dirty and --base exclude each other");
-	return check_branch_prefix(settings_str(s, OPT_BRANCH_PREFIX), err);
 }
 
 /* Why a run with this agent did not succeed; NULL if it did. */
@@ -252,7 +195,7 @@ int cmd_run(struct settings *s)
 	AUTO_FREE char *task = NULL;
 	struct err err = ERR_INIT;
 
-	if (check_options(s, &err) < 0 || run_handoff_read(s, &work.handoff, &err) < 0 ||
+	if (run_base_check(s, &err) < 0 || run_handoff_read(s, &work.handoff, &err) < 0 ||
 	    read_task(s, work.handoff, &task, &err) < 0)
 		return command_fail(&err);
 	struct run *run = run_new(s, &run_driver, &work);
