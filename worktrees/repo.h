@@ -71,6 +71,8 @@ bool repo_has_ref(const struct repo *repo, const char *ref);
 /* Creates each ref at its commit, or none of them; an existing one is ERR_EXISTS. Synced. */
 int repo_make_refs(const struct repo *repo, const char *const refs[], const char *const oids[],
 		   size_t count, struct err *err);
+/* The lock file of a ref that a killed git of ours left. One that is younger than grace_ms may be somebody's who lives. */
+void repo_drop_dead_lock(const struct repo *repo, const char *ref, int grace_ms);
 /* Compare-and-swap: old_oid NULL deletes nothing and creates; new_oid NULL deletes. ERR_CHANGED. */
 int repo_move_ref(const struct repo *repo, const char *ref, const char *new_oid,
 		  const char *old_oid, const char *why, struct err *err);

@@ -6,8 +6,10 @@
  * whose lock retries and reflog rules are the user's own.
  */
 #include <git2.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -226,6 +228,22 @@ int repo_make_refs(const struct repo *repo, const char *const refs[], const char
 	}
 	umask(mask);
 	return result;
+}
+
+/* A git of ours dies with its worker, and leaves the lock file of the ref that it was moving. One of the user's holds
+ * such a lock for milliseconds. */
+void repo_drop_dead_lock(const struct repo *repo, const char *ref, int grace_ms)
+{
+	AUTO_FREE char *path = mem_printf("%s/%s.lock", repo->common_dir, ref);
+	int64_t until = clock_mono_ms() + grace_ms;
+
+	while (file_exists(path)) {
+		if (clock_mono_ms() >= until) {
+			unlink(path);
+			return;
+		}
+		poll(NULL, 0, 20);
+	}
 }
 
 int repo_move_ref(const struct repo *repo, const char *ref, const char *new_oid,

@@ -17,6 +17,7 @@
 #include "worktrees/checkout.h"
 #include "worktrees/disk.h"
 #include "worktrees/ops.h"
+#include "worktrees/views.h"
 
 static char *register_path(const struct repo *repo, const char *path)
 {
@@ -33,7 +34,7 @@ static int need_path(struct json_object *body, const char **ret, struct err *err
 	return 0;
 }
 
-static int enter(const struct repo *repo, const char *path, struct err *err)
+int view_enter(const struct repo *repo, const char *path, struct err *err)
 {
 	AUTO_FREE char *file = register_path(repo, path);
 	AUTO_FREE char *dir = file_dir(file);
@@ -84,13 +85,30 @@ static int set_read_only(int dir_fd, struct err *err)
 	return rc;
 }
 
-/* A view of the same run that was cut off: half of the files may be there, so they all go. */
-static void drop_old(const struct repo *repo, const char *path)
+int view_remove(const struct repo *repo, const char *path, struct err *err)
 {
-	AUTO_JSON struct json_object *body = json_object_new_object();
+	AUTO_JSON struct json_object *entry = NULL;
+	AUTO_FREE char *file = register_path(repo, path);
+	struct stat st;
 
-	json_set_str(body, "path", path);
-	op_remove_view(repo, body, NULL, NULL);
+	if (json_parse_file(file, 65536, &entry, NULL) < 0 ||
+	    strcmp(json_str(entry, "path", ""), path) != 0)
+		return err_set(err, ERR_DENIED, "'%s' is no view that baton made", path);
+	if (lstat(path, &st) == 0) {
+		if (json_i64(entry, "device", -1) != (int64_t)st.st_dev ||
+		    json_i64(entry, "inode", -1) != (int64_t)st.st_ino)
+			return err_set(err, ERR_CHANGED, "'%s' was replaced by something else",
+				       path);
+		if (disk_remove(path, err) < 0)
+			return -1;
+	}
+	return unlink(file) < 0 ? err_sys(err, "cannot remove '%s'", file) : 0;
+}
+
+/* One of the same run that was cut off: half of the files may be there, so they all go. */
+void view_drop_old(const struct repo *repo, const char *path)
+{
+	view_remove(repo, path, NULL);
 	rmdir(path); /* a kill before it was entered in the register */
 }
 
@@ -111,12 +129,12 @@ int op_checkout_view(const struct repo *repo, struct json_object *body, struct j
 	if (!file_is_dir(above) && file_mkdirs(above, 0700, err) < 0)
 		return -1;
 	if (json_flag(body, "again", false))
-		drop_old(repo, path);
+		view_drop_old(repo, path);
 	if (mkdir(path, 0700) < 0)
 		return err_sys(err, "cannot make '%s'", path);
 	unlink(index);
 	unlink(lock);
-	int rc = enter(repo, path, err);
+	int rc = view_enter(repo, path, err);
 	if (rc == 0)
 		rc = checkout_by_program(repo, commit, index, path, false, err);
 	if (rc == 0) {
@@ -139,23 +157,7 @@ int op_checkout_view(const struct repo *repo, struct json_object *body, struct j
 int op_remove_view(const struct repo *repo, struct json_object *body, struct json_object *answer,
 		   struct err *err)
 {
-	AUTO_JSON struct json_object *entry = NULL;
 	const char *path;
-	struct stat st;
 
-	if (need_path(body, &path, err) < 0)
-		return -1;
-	AUTO_FREE char *file = register_path(repo, path);
-	if (json_parse_file(file, 65536, &entry, NULL) < 0 ||
-	    strcmp(json_str(entry, "path", ""), path) != 0)
-		return err_set(err, ERR_DENIED, "'%s' is no view that baton made", path);
-	if (lstat(path, &st) == 0) {
-		if (json_i64(entry, "device", -1) != (int64_t)st.st_dev ||
-		    json_i64(entry, "inode", -1) != (int64_t)st.st_ino)
-			return err_set(err, ERR_CHANGED, "'%s' was replaced by something else",
-				       path);
-		if (disk_remove(path, err) < 0)
-			return -1;
-	}
-	return unlink(file) < 0 ? err_sys(err, "cannot remove '%s'", file) : 0;
+	return need_path(body, &path, err) < 0 ? -1 : view_remove(repo, path, err);
 }

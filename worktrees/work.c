@@ -29,7 +29,7 @@ bool work_name_valid(const char *name)
 	return n > 0 && n <= 64 && name[n] == '\0' && name[0] != '-';
 }
 
-static bool branch_valid(const char *name)
+bool branch_name_valid(const char *name)
 {
 	if (!*name || strlen(name) > 200 || strchr("/-.", name[0]) || strstr(name, "..") ||
 	    strstr(name, "//") || strstr(name, "/.") || strstr(name, ".lock") ||
@@ -58,7 +58,7 @@ static int check_names(const struct work *work, struct err *err)
 		return err_set(err, ERR_INVALID, "'%s' is no run id", work->run);
 	if (!work_name_valid(work->agent))
 		return err_set(err, ERR_INVALID, "'%s' is no agent id", work->agent);
-	if (!branch_valid(work->branch))
+	if (!branch_name_valid(work->branch))
 		return err_set(err, ERR_INVALID, "'%s' is no branch name", work->branch);
 	if (!oid_valid(work->base, work->repo->hex))
 		return err_set(err, ERR_INVALID, "base '%s' is no commit id", work->base);
@@ -134,28 +134,13 @@ int entry_lock(const struct repo *repo, int wait_ms, int *ret_fd, struct err *er
 	return lock_folder(repo->common_dir, wait_ms, ret_fd, err);
 }
 
-/* A git of ours dies with its worker, and leaves the lock file of the ref that it was moving. Under our lock no other of
- * ours lives. The branch may be moved by a git of the user's too, which holds such a lock for milliseconds. */
-static void drop_dead_ref_lock(const struct work *work, const char *ref, int grace_ms)
-{
-	AUTO_FREE char *path = mem_printf("%s/%s.lock", work->repo->common_dir, ref);
-	int64_t until = clock_mono_ms() + grace_ms;
-
-	while (file_exists(path)) {
-		if (clock_mono_ms() >= until) {
-			unlink(path);
-			return;
-		}
-		poll(NULL, 0, 20);
-	}
-}
-
+/* Under our lock no other git of ours lives; the branch may be moved by one of the user's. */
 int work_lock(struct work *work, struct err *err)
 {
 	if (lock_folder(work->state_dir, AGENT_LOCK_MS, &work->lock_fd, err) < 0)
 		return -1;
-	drop_dead_ref_lock(work, work->pin_ref, 0);
-	drop_dead_ref_lock(work, work->head_ref, BRANCH_LOCK_MS);
+	repo_drop_dead_lock(work->repo, work->pin_ref, 0);
+	repo_drop_dead_lock(work->repo, work->head_ref, BRANCH_LOCK_MS);
 	return 0;
 }
 

@@ -57,6 +57,8 @@ char *work_path(const struct work *work, const char *name);
 
 /* True for a run or agent id: letters, digits, '-' and '_', 64 at most. */
 bool work_name_valid(const char *name);
+/* True for a branch's name without refs/heads/. */
+bool branch_name_valid(const char *name);
 
 /* --- the entry --- */
 
