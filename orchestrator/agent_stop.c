@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "orchestrator/agents.h"
+#include "orchestrator/pause.h"
 #include "orchestrator/run.h"
 #include "orchestrator/subagents.h"
 
@@ -26,6 +27,8 @@ static void on_stop_step(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (!agent->said_hello)
 		child_fail(agent->child, "it said no hello within %d s", AGENT_HELLO_MS / 1000);
+	else if (agent->stop_step == 0 && agent_is_paused(agent))
+		agent_arm(agent, REPORT_GRACE_MS); /* its report cannot leave */
 	else if (agent->stop_step == 0)
 		agent_stop(agent, agent->reason);
 	else
@@ -167,7 +170,7 @@ void agents_watch(struct run *run)
 		bool tool = watch == WATCH_TOOL;
 		int64_t limit = settings_i64(run->settings, tool ? OPT_TOOL_IDLE : OPT_MODEL_IDLE);
 		/* Hooks have limits of their own, and one may follow the other. */
-		if (agent->hook)
+		if (agent->hook || agent_is_paused(agent))
 			agent->last_progress_ms = now;
 		if (agent->state != AGENT_WORKING || now - agent->last_progress_ms < limit ||
 		    watch == WATCH_NONE || subagents_waits(agent))

@@ -366,7 +366,7 @@ void agents_pump(struct run *run)
 	struct agent_pool *pool = &run->agents;
 	size_t n = loading(pool);
 
-	if (pool->pumping || run->stopping)
+	if (pool->pumping || run->stopping || run_is_paused(run))
 		return;
 	pool->pumping = true; /* a start that fails at once comes back here */
 	for (size_t i = 0; i < pool->count && n < LOADING_MAX; i++) {
@@ -374,7 +374,7 @@ void agents_pump(struct run *run)
 
 		if (agent->state != AGENT_QUEUED)
 			continue;
-		if (subagents_drop_orphan(agent))
+		if (subagents_drop_orphan(agent) || agent_is_paused(agent))
 			continue;
 		if (!has_place(pool))
 			break;

@@ -89,6 +89,8 @@ struct agent_call {
 	int64_t estimate;
 	int64_t bytes_down;	   /* of the attempt, when it ended without usage */
 	bool over;		   /* the gateway ended it; usage is awaited */
+	bool background;	   /* nobody waits for it */
+	const char *waits_for;	   /* as the agent was told; NULL: it is not held back */
 	const struct model *model; /* whose prices it has */
 };
 
@@ -154,6 +156,7 @@ struct agent_record {
 		budget; /* of it and of those that it starts; above: its spawner's or the run's */
 	int64_t used, window; /* tokens of the last request; the model's window */
 	struct event *ev_deadline;
+	bool paused;   /* by a person; those that it starts with it */
 	int stop_step; /* 0: not asked to stop */
 	bool asked_report;
 };

@@ -14,9 +14,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/pause.h"
 #include "orchestrator/run.h"
+#include "orchestrator/run_limits.h"
 
-#define COUNT_MAX 1000000000000 /* tokens or bytes of one call; more is a broken agent */
+#define BYTES_PER_TOKEN_MAX 8		  /* X8: no tokenizer does better on text */
+#define COUNT_MAX	    1000000000000 /* tokens or bytes of one call; more is a broken agent */
 
 static struct agent_call *call_by_req(struct agent_record *agent, int64_t req)
 {
@@ -106,54 +109,103 @@ static void release_when_durable(struct agent_record *agent, struct call_entry *
 	journal_defer(run->journal, on_reserved, release);
 }
 
-/* For people: whose budget is used up. */
-static const char *budget_owner(const struct agent_record *agent, const struct agent_call *call,
-				const struct call_entry *entry)
+/* Whose budget does not cover this call; NULL: the run's. */
+static const struct agent_record *budget_owner(const struct agent_record *agent,
+					       const struct agent_call *call,
+					       const struct call_entry *entry)
 {
 	const struct run_budget *obstacle = run_budget_obstacle(&agent->budget, call->model,
 								entry->estimate, entry->max_tokens);
 
 	while (agent && obstacle != &agent->budget)
 		agent = agent->family.spawner;
-	return agent ? agent->name : "the run";
+	return agent;
 }
 
-/* Reserves and releases, waits, or refuses. Returns false when the request stays held. */
-static bool call_admit(struct agent_record *agent, struct call_entry *entry)
+/* The agent asks for less (X8), or ends at its own limit and the one that started it hears of that (trap 156). */
+static void call_refuse(struct agent_record *agent, struct agent_call *call,
+			struct call_entry *entry, const char *owner, int64_t affordable)
 {
 	struct run *run = agent->run;
-	struct agent_call *call = call_by_req(agent, entry->req);
-	int64_t affordable = 0;
-
-	switch (run_budget_reserve(&agent->budget, call->model, entry->estimate, entry->max_tokens,
-				   &call->reservation, &affordable)) {
-	case BUDGET_OK:
-		journal_add(run->journal, RECORD_CALL_RESERVED,
-			    "agent:s req:i tokens:i cost:d model:s", agent->name, entry->req,
-			    call->reservation.tokens, run_cost(run, call->reservation.cost),
-			    other_model(agent, call));
-		if (run_budget_is_limited(&agent->budget))
-			journal_sync(run->journal);
-		release_when_durable(agent, entry);
-		return true;
-	case BUDGET_WAIT:
-		channel_sendf(entry->from, FRAME_WAITING, NULL, 0,
-			      "\"req\":%lld,\"reason\":\"budget\"", (long long)entry->req);
-		return false;
-	case BUDGET_REFUSED: break;
-	}
 	char text[200];
+
 	snprintf(text, sizeof(text),
 		 "the budget of %s does not cover this call (%lld input tokens, room for %lld "
 		 "output tokens is left)",
-		 budget_owner(agent, call, entry), (long long)entry->estimate,
-		 (long long)affordable);
+		 owner, (long long)entry->estimate, (long long)affordable);
 	journal_add(run->journal, RECORD_BUDGET_REACHED,
 		    "agent:s estimate:i max_tokens:i affordable:i", agent->name, entry->estimate,
 		    entry->max_tokens, affordable);
 	call_relay_refuse(run->relay, entry, CALL_BUDGET, affordable, text);
 	call_forget(agent, call);
-	return true;
+}
+
+/* Told once: a call may be tried again at each settlement of others. */
+static void call_wait(struct agent_call *call, struct call_entry *entry, const char *reason)
+{
+	if (call->waits_for == reason)
+		return;
+	call->waits_for = reason;
+	channel_sendf(entry->from, FRAME_WAITING, NULL, 0, "\"req\":%lld,\"reason\":\"%s\"",
+		      (long long)entry->req, reason);
+}
+
+static void call_reserved(struct agent_record *agent, struct agent_call *call,
+			  struct call_entry *entry)
+{
+	struct run *run = agent->run;
+
+	call->waits_for = NULL;
+	journal_add(run->journal, RECORD_CALL_RESERVED, "agent:s req:i tokens:i cost:d model:s",
+		    agent->name, entry->req, call->reservation.tokens,
+		    run_cost(run, call->reservation.cost), other_model(agent, call));
+	if (run_budget_is_limited(&agent->budget))
+		journal_sync(run->journal);
+	release_when_durable(agent, entry);
+}
+
+enum admission { ADMITTED, HELD, HELD_FOR_SETTLEMENTS };
+
+/* Reserves and releases, waits, or refuses (then it is gone, as ADMITTED). */
+static enum admission call_admit(struct agent_record *agent, struct call_entry *entry)
+{
+	struct agent_call *call = call_by_req(agent, entry->req);
+	int64_t affordable = 0;
+
+	if (agent_is_held(agent)) {
+		call_wait(call, entry, agent_is_paused(agent) ? "pause" : "limit");
+		return HELD;
+	}
+	enum budget_answer answer =
+		run_budget_reserve(&agent->budget, call->model, entry->estimate, entry->max_tokens,
+				   &call->reservation, &affordable);
+	if (answer == BUDGET_OK) {
+		call_reserved(agent, call, entry);
+		return ADMITTED;
+	}
+	const struct agent_record *owner = budget_owner(agent, call, entry);
+	/* X8: what nobody waits for takes nothing from what somebody waits for. */
+	if (answer == BUDGET_WAIT && !call->background) {
+		call_wait(call, entry, "budget");
+		return owner ? HELD : HELD_FOR_SETTLEMENTS;
+	}
+	if (call->background || owner || affordable > 0) {
+		call_refuse(agent, call, entry, owner ? owner->name : "the run",
+			    call->background ? 0 : affordable);
+		return ADMITTED;
+	}
+	call_wait(call, entry, "budget");
+	run_limits_reached(agent->run, agent, entry);
+	return HELD;
+}
+
+bool calls_wait(const struct agent_record *agent)
+{
+	for (size_t i = 0; i < agent->n_calls; i++) {
+		if (agent->calls[i].waits_for)
+			return true;
+	}
+	return false;
 }
 
 /* Counts come from the agent, whose model read hostile text: a negative one would give budget back.
@@ -215,8 +267,15 @@ static int on_request(struct agent_record *agent, const struct frame *frame, str
 	if (call_by_req(agent, entry->req))
 		return err_set(err, ERR_INVALID, "request number %lld is taken",
 			       (long long)entry->req);
+	/* An estimator that is far off must not spend what is not there. */
+	entry->estimate =
+		MAX(entry->estimate, json_i64(frame->header, "length", 0) / BYTES_PER_TOKEN_MAX);
 	agent->calls[agent->n_calls++] =
-		(struct agent_call){.req = entry->req, .estimate = entry->estimate, .model = model};
+		(struct agent_call){.req = entry->req,
+				    .estimate = entry->estimate,
+				    .background = strcmp(json_str(frame->header, "class", ""),
+							 call_purpose_name(CALL_BACKGROUND)) == 0,
+				    .model = model};
 	call_admit(agent, entry);
 	return 0;
 }
@@ -389,19 +448,29 @@ void calls_drop_agent(struct agent_record *agent)
 	calls_retry_held(agent->run);
 }
 
+/* False: what stands behind it waits for the same settlements. */
+static bool retry_agent(struct agent_record *agent)
+{
+	struct run *run = agent->run;
+
+	for (size_t k = 0; agent->child && agent->child->channel && k < agent->n_calls; k++) {
+		struct agent_call *call = &agent->calls[k];
+		if (call->reservation.open || call->over)
+			continue;
+		struct call_entry *entry =
+			call_relay_find(run->relay, agent->child->channel, call->req);
+		size_t before = agent->n_calls;
+		if (entry && entry->held && call_admit(agent, entry) == HELD_FOR_SETTLEMENTS)
+			return false;
+		k -= agent->n_calls < before; /* refused: another one has its place */
+	}
+	return true;
+}
+
 void calls_retry_held(struct run *run)
 {
 	for (size_t i = 0; i < run->agents.count; i++) {
-		struct agent_record *agent = run->agents.list[i];
-		for (size_t k = 0; agent->child && agent->child->channel && k < agent->n_calls;
-		     k++) {
-			struct agent_call *call = &agent->calls[k];
-			if (call->reservation.open || call->over)
-				continue;
-			struct call_entry *entry =
-				call_relay_find(run->relay, agent->child->channel, call->req);
-			if (entry && entry->held && !call_admit(agent, entry))
-				return;
-		}
+		if (!retry_agent(run->agents.list[i]))
+			return;
 	}
 }

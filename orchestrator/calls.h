@@ -8,6 +8,8 @@
 #ifndef BATON_ORCHESTRATOR_CALLS_H
 #define BATON_ORCHESTRATOR_CALLS_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "handoff/frame.h"
 
@@ -20,7 +22,9 @@ void calls_note(struct run *run, const struct frame *frame);
 void calls_gateway_died(struct run *run);
 /* The agent's channel is over: aborts its open calls and settles them by estimate. */
 void calls_drop_agent(struct agent_record *agent);
-/* Tries held requests again; called after settlements. */
+/* Has it a request that the parent holds back? */
+bool calls_wait(const struct agent_record *agent);
+/* Tries held requests again; called after settlements and pauses. */
 void calls_retry_held(struct run *run);
 
 #endif

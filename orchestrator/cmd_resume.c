@@ -20,6 +20,7 @@
 #include "orchestrator/command.h"
 #include "orchestrator/replay.h"
 #include "orchestrator/runs.h"
+#include "orchestrator/tell.h"
 
 #define LAST_ONES_MS 6000 /* the processes of a killed parent are ended within 5 s (warden.c) */
 
@@ -194,6 +195,25 @@ static void warn(const struct replay *replay)
 			replay->unsettled == 1 ? "it counts" : "they count");
 }
 
+static bool is_typed(const struct settings *s, enum option_id id)
+{
+	return strcmp(settings_origin(s, id), "command line") == 0;
+}
+
+/* It works, paused or not: what was given becomes a word to its parent. Only limits can change while it does. */
+static int go_on_alive(const struct settings *s, const struct past_run *run,
+		       const struct past_agent *agent, struct err *err)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+
+	json_set_str(request, "op", "continue");
+	if (is_typed(s, OPT_MAX_COST))
+		json_set_double(request, "max_cost", settings_double(s, OPT_MAX_COST));
+	if (is_typed(s, OPT_MAX_TOKENS))
+		json_set_i64(request, "max_tokens", settings_i64(s, OPT_MAX_TOKENS));
+	return tell_run(s, run, agent, request, "goes on", err);
+}
+
 int cmd_resume(struct settings *s)
 {
 	struct past_run run;
@@ -206,6 +226,11 @@ int cmd_resume(struct settings *s)
 		return offer_all(s);
 	if (runs_find(s, settings_arg(s, 0), false, &run, &agent, &err) < 0)
 		return command_fail(&err);
+	if (run.alive || agent) {
+		int told = go_on_alive(s, &run, agent, &err);
+		run_release(&run);
+		return told < 0 ? command_fail(&err) : EXIT_OK;
+	}
 	int rc = take_lock(&run, &lock_fd, &err);
 	if (rc == 0)
 		rc = read_run(s, &run, &replay, &err);

@@ -1,5 +1,6 @@
 /*
- * cmd_stop.c - `baton stop RUN`: SIGTERM to the run's parent, then wait until its lock is free.
+ * cmd_stop.c - `baton stop RUN`: SIGTERM to the run's parent, then wait until its lock is free. `baton stop RUN/AGENT`:
+ * a word to the parent, which ends that agent and those that it started; the others work on.
  *
  * The pid stands in the lock file, written by whoever holds the lock. A number alone may be another
  * process's by now, or one of another pid namespace, so the kernel's own list of locks has to name
@@ -19,6 +20,7 @@
 #include "base/text.h"
 #include "orchestrator/command.h"
 #include "orchestrator/runs.h"
+#include "orchestrator/tell.h"
 
 #define LOCKS_MAX (16 << 20)
 
@@ -104,6 +106,16 @@ static void print_stopped(const struct settings *s, const struct past_run *run, 
 		command_say("run %s is not running (%s)\n", run->id, run->status);
 }
 
+static int stop_agent(const struct settings *s, const struct past_run *run,
+		      const struct past_agent *agent, struct err *err)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+
+	json_set_str(request, "op", "stop");
+	return tell_run(s, run, agent, request,
+			"is being stopped, with those that it started; its work is kept", err);
+}
+
 int cmd_stop(struct settings *s)
 {
 	struct past_run run;
@@ -116,8 +128,8 @@ int cmd_stop(struct settings *s)
 	}
 	if (runs_find(s, settings_arg(s, 0), false, &run, &agent, &err) < 0)
 		return command_fail(&err);
-	int rc = stop(&run, &err);
-	if (rc >= 0)
+	int rc = agent ? stop_agent(s, &run, agent, &err) : stop(&run, &err);
+	if (rc >= 0 && !agent)
 		print_stopped(s, &run, rc > 0);
 	run_release(&run);
 	return rc < 0 ? command_fail(&err) : EXIT_OK;

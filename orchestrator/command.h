@@ -68,6 +68,8 @@ int cmd_compact(struct settings *s);
 int cmd_handoff(struct settings *s);
 int cmd_diff(struct settings *s);
 int cmd_stop(struct settings *s);
+int cmd_pause(struct settings *s);
+int cmd_watch(struct settings *s);
 int cmd_clean(struct settings *s);
 int cmd_adopt(struct settings *s);
 int cmd_doctor(struct settings *s);

@@ -19,7 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "orchestrator/agent_reset.h"
+#include "orchestrator/ancestry.h"
+#include "orchestrator/control_requests.h"
 #include "orchestrator/run.h"
 
 #define NAME	    "control"
@@ -31,6 +32,7 @@
 struct client {
 	struct control *control; /* NULL: the slot is free */
 	int fd;
+	pid_t peer; /* that connected; 0: of another pid namespace */
 	struct event *ev;
 	struct buf in;
 };
@@ -42,96 +44,6 @@ struct control {
 	struct client clients[CLIENTS_MAX];
 };
 
-/* ---- requests ---- */
-
-static struct agent_record *find_agent(struct run *run, const char *name)
-{
-	for (size_t i = 0; i < run->agents.count; i++)
-		if (!strcmp(run->agents.list[i]->name, name))
-			return run->agents.list[i];
-	return NULL;
-}
-
-/* {"op":"compact","agent":"a1","wish":{...}}: handed to the agent, which does it before its next request. */
-static int do_compact(struct run *run, struct json_object *request, struct err *err)
-{
-	const char *name = json_str(request, "agent", "");
-	struct agent_record *agent = find_agent(run, name);
-	struct json_object *wish = json_obj(request, "wish");
-	AUTO_BUF struct buf body = BUF_INIT;
-
-	if (!wish)
-		return err_set(err, ERR_INVALID, "the request has no object 'wish'");
-	if (!agent)
-		return err_set(err, ERR_NOT_FOUND, "run %s has no agent '%.40s'", run->id, name);
-	json_write(&body, wish);
-	if (!agent_ask_compact(agent, body.data, body.len))
-		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
-	journal_add(run->journal, RECORD_AGENT_COMPACT_ASKED, "agent:s wish:j", agent->name, wish);
-	return 0;
-}
-
-/* {"op":"reset","agent":"a1","why":"..."}: the agent writes its handoff before its next request. */
-static int do_reset(struct run *run, struct json_object *request, struct err *err)
-{
-	const char *name = json_str(request, "agent", "");
-	const char *why = json_str(request, "why", "somebody asked for it");
-	struct agent_record *agent = find_agent(run, name);
-
-	if (!agent)
-		return err_set(err, ERR_NOT_FOUND, "run %s has no agent '%.40s'", run->id, name);
-	if (strcmp(agent_reset_policy(agent), "never") == 0)
-		return err_set(err, ERR_DENIED,
-			       "resets are switched off for agent %s (--reset never, or its role)",
-			       name);
-	if (!agent_ask_reset(agent, why))
-		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
-	journal_add(run->journal, RECORD_AGENT_RESET_ASKED, "agent:s why:s", agent->name, why);
-	return 0;
-}
-
-/* {"op":"say","agent":"a1","text":"..."}: behind the results of its present round. */
-static int do_say(struct run *run, struct json_object *request, struct err *err)
-{
-	const char *name = json_str(request, "agent", "");
-	const char *text = json_str(request, "text", "");
-	struct agent_record *agent = find_agent(run, name);
-
-	if (!agent)
-		return err_set(err, ERR_NOT_FOUND, "run %s has no agent '%.40s'", run->id, name);
-	if (!*text)
-		return err_set(err, ERR_INVALID, "the request has no 'text'");
-	if (!agent_say(agent, "user", text))
-		return err_set(err, ERR_BUSY, "agent %s does not work now", name);
-	journal_add(run->journal, RECORD_AGENT_SAID, "agent:s text:s", agent->name, text);
-	return 0;
-}
-
-static const struct {
-	const char *op;
-	int (*run)(struct run *run, struct json_object *request, struct err *err);
-} requests[] = {
-	{"compact", do_compact},
-	{"reset", do_reset},
-	{"say", do_say},
-};
-
-static int dispatch(struct run *run, const char *line, size_t n, struct err *err)
-{
-	AUTO_JSON struct json_object *request = NULL;
-	const char *op;
-
-	if (json_parse(line, n, &request, err) < 0)
-		return -1;
-	if (run->state != RUN_WORKING || run->stopping)
-		return err_set(err, ERR_BUSY, "run %s is not working", run->id);
-	op = json_str(request, "op", "");
-	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
-		if (!strcmp(requests[i].op, op))
-			return requests[i].run(run, request, err);
-	return err_set(err, ERR_INVALID, "unknown request '%.40s'", op);
-}
-
 /* ---- the parent's side ---- */
 
 static void client_end(struct client *c)
@@ -142,19 +54,25 @@ static void client_end(struct client *c)
 	*c = (struct client){.control = NULL};
 }
 
-/* An answer is a few hundred bytes: a socket that cannot take them has no reader. */
+/* An answer is at most some kilobytes: a socket that cannot take them has no reader. */
 static void answer(struct client *c)
 {
 	struct err err = ERR_INIT;
+	AUTO_JSON struct json_object *request = NULL;
+	AUTO_JSON struct json_object *reply = json_object_new_object();
 	AUTO_BUF struct buf out = BUF_INIT;
-	int rc = dispatch(c->control->run, c->in.data, c->in.len, &err);
+	struct run *run = c->control->run;
+	int rc = json_parse(c->in.data, c->in.len, &request, &err);
 
-	buf_addf(&out, "{\"ok\":%s", rc == 0 ? "true" : "false");
-	if (rc < 0) {
-		buf_adds(&out, ",\"error\":");
-		json_write_cstr(&out, err.message);
-	}
-	buf_adds(&out, "}\n");
+	if (rc == 0 && ancestry_has(c->peer, getpid()))
+		rc = err_set(&err, ERR_DENIED, "what a run started does not control it");
+	if (rc == 0)
+		rc = control_request(run, request, reply, &err);
+	json_set_bool(reply, "ok", rc == 0);
+	if (rc < 0)
+		json_set_str(reply, "error", err.message);
+	json_write(&out, reply);
+	buf_addc(&out, '\n');
 	if (send(c->fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		log_debug("control: an answer was not taken");
 }
@@ -178,14 +96,16 @@ static void on_client(evutil_socket_t fd, short what, void *arg)
 	client_end(c);
 }
 
-/* Only the same user, whatever the modes of the folders above say. */
-static bool is_ours(int fd)
+/* Only the same user, whatever the modes of the folders above say. The pid is that of the process that connected. */
+static bool is_ours(int fd, pid_t *ret_peer)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t n = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return false;
+	*ret_peer = peer.pid;
+	return peer.uid == geteuid() || peer.uid == 0;
 }
 
 static void on_listen(evutil_socket_t fd, short what, void *arg)
@@ -194,6 +114,7 @@ static void on_listen(evutil_socket_t fd, short what, void *arg)
 	struct timeval limit = {.tv_sec = WAIT_S};
 	int got = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c = NULL;
+	pid_t peer = 0;
 
 	(void)what;
 	if (got < 0)
@@ -201,11 +122,11 @@ static void on_listen(evutil_socket_t fd, short what, void *arg)
 	for (size_t i = 0; i < CLIENTS_MAX && !c; i++)
 		if (!control->clients[i].control)
 			c = &control->clients[i];
-	if (!c || !is_ours(got)) {
+	if (!c || !is_ours(got, &peer)) {
 		close(got);
 		return;
 	}
-	*c = (struct client){.control = control, .fd = got, .in = BUF_INIT};
+	*c = (struct client){.control = control, .fd = got, .peer = peer, .in = BUF_INIT};
 	c->ev = event_new(control->run->base, got, EV_READ | EV_PERSIST, on_client, c);
 	event_add(c->ev, &limit);
 }

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "orchestrator/ancestry.h"
 #include "orchestrator/command.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/run.h"
@@ -60,11 +61,21 @@ static int check_state_folder(struct err *err)
 	return -1;
 }
 
+/* Its agents would have no limits in common with those of the run that it stands in, and nobody's money. */
+static int check_not_nested(struct err *err)
+{
+	return !ancestry_is_agents()
+		       ? 0
+		       : err_set(err, ERR_USAGE,
+				 "this is an agent's command: agents start others with the tool "
+				 "'agent', not with a run of their own");
+}
+
 int run_launch(struct run *run)
 {
 	struct err err = ERR_INIT;
-	bool good = check_read_paths(run->settings, &err) == 0 && check_state_folder(&err) == 0 &&
-		    run_open_model(run, &err) == 0;
+	bool good = check_not_nested(&err) == 0 && check_read_paths(run->settings, &err) == 0 &&
+		    check_state_folder(&err) == 0 && run_open_model(run, &err) == 0;
 	int status = !good ? command_fail(&err) : warden_run(run_body, run);
 
 	run_free(run);

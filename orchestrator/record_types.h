@@ -24,6 +24,9 @@
 	RECORD(RUN_FINISHED, "run.finished", DURABLE,                                              \
 	       "run:s status:s exit_status:i reason:s resumable:b report:s duration_ms:i "         \
 	       "usage:j cost:d")                                                                   \
+	RECORD(RUN_PAUSED, "run.paused", EVENT, "why:s reason:s")                                  \
+	RECORD(RUN_CONTINUED, "run.continued", EVENT, "why:s")                                     \
+	RECORD(RUN_LIMITS, "run.limits", DURABLE, "max_cost:d max_tokens:i")                       \
 	RECORD(MEMORY_SAVED, "memory.saved", EVENT,                                                \
 	       "added:i known:i refused:i expired:i total:i lines:j")                              \
 	RECORD(BUDGET_REACHED, "budget.reached", DURABLE,                                          \
@@ -47,6 +50,9 @@
 	RECORD(AGENT_MESSAGE, "agent.message", DURABLE,                                            \
 	       "agent:s generation:i call:s action:s to:s text:s")                                 \
 	RECORD(AGENT_SAID, "agent.said", DURABLE, "agent:s text:s")                                \
+	RECORD(AGENT_PAUSED, "agent.paused", EVENT, "agent:s")                                     \
+	RECORD(AGENT_CONTINUED, "agent.continued", EVENT, "agent:s")                               \
+	RECORD(AGENT_STOP_ASKED, "agent.stop_asked", DURABLE, "agent:s")                           \
 	RECORD(AGENT_COMPACT_ASKED, "agent.compact_asked", EVENT, "agent:s wish:j")                \
 	RECORD(AGENT_ENDED, "agent.ended", DURABLE,                                                \
 	       "agent:s generation:i status:s reason:s class:s rounds:i tool_calls:i "             \

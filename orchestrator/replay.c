@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "orchestrator/record.h"
+#include "orchestrator/settings.h"
 
 #define BY_RULE "by-rule" /* key of a report that no model gave (docs/journal.md) */
 
@@ -149,6 +150,30 @@ static void on_finished(struct json_object *r, void *arg)
 	replace(&out->status, json_str(r, "status", "failed"));
 	replace(&out->reason, json_str(r, "reason", ""));
 	out->exit_status = json_i64(r, "exit_status", 1);
+}
+
+/* What a person held is no time that the run worked. */
+static void on_paused(struct json_object *r, void *arg)
+{
+	if (strcmp(json_str(r, "why", ""), "person") == 0)
+		part_ends(arg, clock_parse_stamp(json_str(r, "t", "")));
+}
+
+static void on_continued(struct json_object *r, void *arg)
+{
+	struct fold *f = arg;
+
+	if (strcmp(json_str(r, "why", ""), "person") == 0)
+		f->from_ms = clock_parse_stamp(json_str(r, "t", ""));
+}
+
+/* A limit that was raised while it worked is a word of the user like one at its start. */
+static void on_limits(struct json_object *r, void *arg)
+{
+	struct fold *f = arg;
+
+	settings_record_limit(f->out->settings, "max-cost", json_get(r, "max_cost"));
+	settings_record_limit(f->out->settings, "max-tokens", json_get(r, "max_tokens"));
 }
 
 static void on_base(struct json_object *r, void *arg)
@@ -343,6 +368,11 @@ static void on_message(struct json_object *r, void *arg)
 		agent_named(f->out, json_str(r, "to", ""))->unwanted = true;
 }
 
+static void on_stop_asked(struct json_object *r, void *arg)
+{
+	agent_of(((struct fold *)arg)->out, r)->unwanted = true;
+}
+
 static void on_child(struct json_object *r, void *arg)
 {
 	struct fold *f = arg;
@@ -496,6 +526,9 @@ static const struct record_fold replay_fold = {
 			[RECORD_RUN_STARTED] = on_started,
 			[RECORD_RUN_RESUMED] = on_resumed,
 			[RECORD_RUN_FINISHED] = on_finished,
+			[RECORD_RUN_PAUSED] = on_paused,
+			[RECORD_RUN_CONTINUED] = on_continued,
+			[RECORD_RUN_LIMITS] = on_limits,
 			[RECORD_RUN_BASE] = on_base,
 			[RECORD_REVIEW_SHARDED] = on_sharded,
 			[RECORD_AGENT_SPAWNED] = on_spawned,
@@ -507,6 +540,7 @@ static const struct record_fold replay_fold = {
 			[RECORD_AGENT_DONE] = on_done,
 			[RECORD_AGENT_ASKED] = on_asked,
 			[RECORD_AGENT_MESSAGE] = on_message,
+			[RECORD_AGENT_STOP_ASKED] = on_stop_asked,
 			[RECORD_AGENT_CHILD] = on_child,
 			[RECORD_AGENT_ROUND] = on_round,
 			[RECORD_AGENT_TOOL] = on_tool,

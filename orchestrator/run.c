@@ -24,7 +24,9 @@
 #include "orchestrator/agent_resume.h"
 #include "orchestrator/control.h"
 #include "orchestrator/outcome.h"
+#include "orchestrator/pause.h"
 #include "orchestrator/replay.h"
+#include "orchestrator/run_limits.h"
 #include "orchestrator/run_open.h"
 #include "orchestrator/services.h"
 #include "orchestrator/warden.h"
@@ -202,12 +204,30 @@ static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
 	children_stop_all(run->children, -1, 0);
 }
 
+/* The time in which a person held the run is not the run's. */
+static void arm_time_limit(struct run *run)
+{
+	int64_t limit = settings_i64(run->settings, OPT_TIME_LIMIT);
+	int64_t worked = clock_mono_ms() - run->started_ms - run_paused_ms(run);
+	struct timeval tv = clock_timeval(MAX(limit - worked, INT64_C(1)));
+
+	evtimer_add(run->ev_time, &tv);
+}
+
 static void on_time_limit(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *run = arg;
+	int64_t limit = settings_i64(run->settings, OPT_TIME_LIMIT);
 
+	if (clock_mono_ms() - run->started_ms - run_paused_ms(run) < limit) {
+		arm_time_limit(run);
+		return;
+	}
 	if (run->journal)
 		journal_add(run->journal, RECORD_BUDGET_REACHED, "kind:s", "time");
+	free(run->way_on);
+	run->way_on = mem_printf("baton resume %s --time-limit %llds", run->id,
+				 (long long)(2 * limit / 1000 + 1));
 	run_stop(run, EXIT_BUDGET, "the time limit was reached");
 }
 
@@ -217,8 +237,10 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 	if (run->sweep_wanted && children_sweep(run->children))
 		run->sweep_wanted = false;
-	if (run->state == RUN_WORKING)
+	if (run->state == RUN_WORKING) {
 		agents_watch(run);
+		run_limits_look(run);
+	}
 	/* The parent's own death signal can be lost when the warden died first. */
 	if (getppid() != run->warden_pid && run->warden_pid)
 		run_stop(run, EXIT_INTERRUPTED, "the warden died");
@@ -235,17 +257,15 @@ static struct event *signal_event(struct run *run, int sig)
 static void arm_timers(struct run *run)
 {
 	struct timeval tick = clock_timeval(TICK_MS);
-	int64_t limit = settings_i64(run->settings, OPT_TIME_LIMIT);
 
 	run->ev_int = signal_event(run, SIGINT);
 	run->ev_term = signal_event(run, SIGTERM);
 	run->ev_hup = signal_event(run, SIGHUP);
 	run->ev_tick = event_new(run->base, -1, EV_PERSIST, on_tick, run);
 	event_add(run->ev_tick, &tick);
-	if (limit) {
-		struct timeval tv = clock_timeval(MAX(limit - run->before_ms, INT64_C(1)));
+	if (settings_i64(run->settings, OPT_TIME_LIMIT)) {
 		run->ev_time = evtimer_new(run->base, on_time_limit, run);
-		evtimer_add(run->ev_time, &tv);
+		arm_time_limit(run);
 	}
 }
 
@@ -352,8 +372,9 @@ void run_free(struct run *run)
 				  run->ev_tick, run->ev_budget, run->ev_rehearsal};
 	struct json_object *trees[] = {run->repository, run->instructions, run->provider_json,
 				       run->report};
-	char *strings[] = {run->common_dir, run->toplevel,   run->dir,	     run->worktrees_dir,
-			   run->provider,   run->model_name, run->rehearsal, run->stop_reason};
+	char *strings[] = {run->common_dir,    run->toplevel,	 run->dir,
+			   run->worktrees_dir, run->provider,	 run->model_name,
+			   run->rehearsal,     run->stop_reason, run->way_on};
 	int fds[] = {run->lock_fd, run->key_fd, run->poke_fd, run->rehearsal_out};
 
 	control_close(run->control);

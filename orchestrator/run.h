@@ -27,6 +27,7 @@
 #include "handoff/call.h"
 #include "orchestrator/agents.h"
 #include "orchestrator/calibration.h"
+#include "orchestrator/pause.h"
 #include "orchestrator/project_memory.h"
 #include "orchestrator/run_budget.h"
 #include "orchestrator/child.h"
@@ -108,6 +109,7 @@ struct run {
 	bool spare_said_hello;
 	struct agent_pool agents;
 	struct run_budget budget;
+	struct run_pause pause;
 	struct calibration calibration; /* of tokenizers: not touched by rehearsals */
 	struct project_memory memory;
 	struct event *ev_budget;
@@ -125,7 +127,8 @@ struct run {
 	int pending;	   /* operations of the driver that closing waits for */
 	bool sweep_wanted; /* strays of a dead agent are still there */
 	enum exit_status exit_status;
-	char *stop_reason;	    /* "interrupted", "budget: ..." or NULL */
+	char *stop_reason; /* "interrupted", "budget: ..." or NULL */
+	char *way_on;	   /* the command line that goes on with it, where it needs options */
 	struct json_object *report; /* what the driver says of the outcome */
 };
 

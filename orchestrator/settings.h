@@ -156,6 +156,8 @@ int settings_model(const struct settings *s, char **ret_provider, char **ret_nam
  * `baton resume`: what was recorded holds, but for what the new command line and the managed file say. Options and
  * numbers that this program does not know any more are passed over; one that it refuses is ERR_USAGE. */
 struct json_object *settings_record(const struct settings *s);
+void settings_record_limit(struct json_object *record, const char *option,
+			   struct json_object *value);
 int settings_restore(struct settings *s, struct json_object *record, const char *run,
 		     struct err *err);
 

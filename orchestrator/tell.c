@@ -6,16 +6,20 @@
 #include "orchestrator/command.h"
 #include "orchestrator/control.h"
 
+static int not_running(const struct past_run *run, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "run %s is not running (%s)%s%s", run->id, run->status,
+		       run->resumable ? "; to go on with it: baton resume " : "",
+		       run->resumable ? run->id : "");
+}
+
 int tell_agent(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
 	       struct json_object *request, const char *then, const char *look, struct err *err)
 {
 	AUTO_JSON struct json_object *answer = NULL;
 
 	if (!run->alive)
-		return err_set(err, ERR_USAGE, "run %s is not running (%s)%s%s", run->id,
-			       run->status,
-			       run->resumable ? "; to go on with it: baton resume " : "",
-			       run->resumable ? run->id : "");
+		return not_running(run, err);
 	json_set_str(request, "agent", agent->name);
 	if (control_ask(run->dir, request, &answer, err) < 0)
 		return -1;
@@ -24,6 +28,24 @@ int tell_agent(const struct settings *s, const struct past_run *run, const struc
 	else
 		command_say("%s/%s was told; it %s before its next request (baton %s %s/%s)\n",
 			    run->id, agent->name, then, look, run->id, agent->name);
+	return 0;
+}
+
+int tell_run(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
+	     struct json_object *request, const char *done, struct err *err)
+{
+	AUTO_JSON struct json_object *answer = NULL;
+
+	if (!run->alive)
+		return not_running(run, err);
+	json_set_str(request, "agent", agent ? agent->name : NULL);
+	if (control_ask(run->dir, request, &answer, err) < 0)
+		return -1;
+	if (settings_flag(s, OPT_JSON))
+		command_print_json(answer);
+	else
+		command_say("%s%s%s %s\n", run->id, agent ? "/" : "", agent ? agent->name : "",
+			    done);
 	return 0;
 }
 

@@ -95,6 +95,16 @@ struct json_object *settings_record(const struct settings *s)
 	return doc;
 }
 
+/* A later word of the user's, in a record that stands already. A limit that is none (below or at 0) says nothing. */
+void settings_record_limit(struct json_object *record, const char *option,
+			   struct json_object *value)
+{
+	struct json_object *options = json_obj(record, "options");
+
+	if (options && json_object_get_double(value) > 0)
+		add(options, option, json_object_get(value), LAYER_COMMAND_LINE, "baton resume");
+}
+
 /* ---- taking back ---- */
 
 static bool is_newer_word(enum layer layer)

@@ -22,7 +22,7 @@ struct display_agent {
 	int64_t input, output; /* tokens so far */
 	double cost;
 	int64_t started_ms, ended_ms; /* wall; 0 while it works */
-	bool over;
+	bool over, paused;
 };
 
 struct display {

@@ -138,7 +138,7 @@ static void agent_line(const struct display_agent *a, int columns, int64_t now_m
 	add_cell(out, a->name, 5);
 	if (columns >= COLUMNS_ROLE)
 		add_cell(out, a->role, 10);
-	add_cell(out, a->state, 10);
+	add_cell(out, a->paused && !a->over ? "paused" : a->state, 10);
 	buf_addf(out, "r%-3lld %4s", (long long)a->round, used);
 	if (columns >= COLUMNS_TOKENS)
 		add_tokens(out, a);
@@ -160,6 +160,8 @@ static void head_line(const struct display *v, int64_t now_ms, struct buf *out)
 		 v->model, took, live, v->n_agents);
 	if (!v->unpriced)
 		buf_addf(out, "  %.4f USD", v->cost);
+	if (strcmp(v->status, "paused") == 0)
+		buf_adds(out, "  paused");
 }
 
 void display_draw(const struct display *v, int columns, int rows, int64_t now_ms, bool color,

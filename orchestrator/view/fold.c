@@ -234,6 +234,27 @@ static void on_compact(struct json_object *r, void *arg)
 	    (long long)json_i64(data, "before", 0), (long long)a->used);
 }
 
+static void on_paused(struct json_object *r, void *arg)
+{
+	struct folding *f = arg;
+
+	f->agent->paused = true;
+	say(f, "paused");
+}
+
+static void on_continued(struct json_object *r, void *arg)
+{
+	struct folding *f = arg;
+
+	f->agent->paused = false;
+	say(f, "goes on");
+}
+
+static void on_stop_asked(struct json_object *r, void *arg)
+{
+	say(arg, "is to stop");
+}
+
 /* Its window is empty again; what comes is the next generation's. */
 static void on_reset(struct json_object *r, void *arg)
 {
@@ -261,6 +282,9 @@ static const struct record_fold agent_fold = {
 			[RECORD_AGENT_COMPACT] = on_compact,
 			[RECORD_AGENT_RESET] = on_reset,
 			[RECORD_AGENT_RESET_REFUSED] = on_reset_refused,
+			[RECORD_AGENT_PAUSED] = on_paused,
+			[RECORD_AGENT_CONTINUED] = on_continued,
+			[RECORD_AGENT_STOP_ASKED] = on_stop_asked,
 			[RECORD_AGENT_ENDED] = on_ended,
 			[RECORD_CALL_SETTLED] = on_settled,
 			[RECORD_WORKTREE_KEPT] = on_kept,
@@ -308,6 +332,35 @@ static void on_finished(struct json_object *r, void *arg)
 	v->finished = true;
 }
 
+static void on_run_paused(struct json_object *r, void *arg)
+{
+	struct folding *f = arg;
+	struct display *v = f->display;
+
+	snprintf(v->status, sizeof(v->status), "paused");
+	say(f, "paused: %s", json_str(r, "reason", ""));
+}
+
+static void on_run_continued(struct json_object *r, void *arg)
+{
+	struct folding *f = arg;
+	struct display *v = f->display;
+
+	snprintf(v->status, sizeof(v->status), "running");
+	say(f, "goes on");
+}
+
+static void on_limits(struct json_object *r, void *arg)
+{
+	struct folding *f = arg;
+
+	say(f, "new limits:");
+	if (json_double(r, "max_cost", -1) >= 0)
+		say(f, " %.4g USD", json_double(r, "max_cost", 0));
+	if (json_i64(r, "max_tokens", 0) > 0)
+		say(f, " %lld tokens", (long long)json_i64(r, "max_tokens", 0));
+}
+
 static void on_gateway_died(struct json_object *r, void *arg)
 {
 	say(arg, "the gateway %s; it is started again", json_str(r, "reason", "died"));
@@ -323,6 +376,9 @@ static const struct record_fold run_fold = {
 		{
 			[RECORD_RUN_STARTED] = on_started,
 			[RECORD_RUN_RESUMED] = on_resumed,
+			[RECORD_RUN_PAUSED] = on_run_paused,
+			[RECORD_RUN_CONTINUED] = on_run_continued,
+			[RECORD_RUN_LIMITS] = on_limits,
 			[RECORD_RUN_STOPPING] = on_stopping,
 			[RECORD_RUN_FINISHED] = on_finished,
 			[RECORD_GATEWAY_DIED] = on_gateway_died,

@@ -222,6 +222,30 @@ static void test_settings_come_back(void **state)
 	settings_free(then);
 }
 
+/* A person's pause is no time of the run's; limits that were raised meanwhile hold on; a child that a person stopped is
+ * not started again. */
+static void test_words_of_a_person(void **state)
+{
+	struct replay *r = read_text(
+		state, STARTED
+		"{\"t\":\"2026-11-30T10:00:02.000Z\",\"type\":\"run.paused\",\"why\":\"person\"}\n"
+		"{\"t\":\"2026-11-30T10:10:00.000Z\",\"type\":\"run.continued\",\"why\":\"person\"}"
+		"\n"
+		"{\"t\":\"2026-11-30T10:10:01.000Z\",\"type\":\"run.paused\",\"why\":\"budget\"}\n"
+		"{\"t\":\"2026-11-30T10:10:02.000Z\",\"type\":\"run.limits\",\"max_cost\":2.5,"
+		"\"max_tokens\":0}\n" SPAWNED "{\"t\":\"2026-11-30T10:10:03.000Z\",\"type\":"
+		"\"agent.stop_asked\",\"agent\":\"a1\"}\n");
+	struct settings *s = store_new();
+
+	assert_int_equal(r->elapsed_ms, 5000);
+	assert_int_equal(settings_restore(s, r->settings, "x", NULL), 0);
+	assert_true(settings_double(s, OPT_MAX_COST) == 2.5);
+	assert_int_equal(settings_i64(s, OPT_MAX_TOKENS), 0);
+	assert_true(replay_by_key(r, "lead")->unwanted);
+	settings_free(s);
+	replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +257,7 @@ int main(void)
 		folder_test(test_effects_keep_their_answers),
 		folder_test(test_what_may_go_on),
 		folder_test(test_settings_come_back),
+		folder_test(test_words_of_a_person),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,8 @@ static int apply(struct request *r, struct err *err)
 	}
 	/* Git refuses to work if the configuration in HOME is there and cannot be read. */
 	setenv("GIT_CONFIG_GLOBAL", "/dev/null", 0);
+	/* For people and for programs that would start agents of their own (orchestrator/ancestry.h). */
+	setenv("BATON_BOX", box_level_name(r->policy.level), 1);
 	return box_apply(&r->policy, err);
 }
 

@@ -1,0 +1,33 @@
+/*
+ * cmd_pause.c - `baton pause RUN[/AGENT]`: no further model call leaves until `baton resume` (pause.h).
+ */
+#include "base/memory.h"
+#include "orchestrator/command.h"
+#include "orchestrator/tell.h"
+
+static int ask(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
+	       struct err *err)
+{
+	AUTO_JSON struct json_object *request = json_object_new_object();
+	AUTO_FREE char *done = mem_printf(
+		"is paused: what has left goes on to its end, nothing new begins; to go on: "
+		"baton resume %s%s%s",
+		run->id, agent ? "/" : "", agent ? agent->name : "");
+
+	json_set_str(request, "op", "pause");
+	return tell_run(s, run, agent, request, done, err);
+}
+
+int cmd_pause(struct settings *s)
+{
+	struct past_run run;
+	struct past_agent *agent;
+	struct err err = ERR_INIT;
+
+	if (runs_find(s, settings_n_args(s) ? settings_arg(s, 0) : NULL, false, &run, &agent,
+		      &err) < 0)
+		return command_fail(&err);
+	int rc = ask(s, &run, agent, &err);
+	run_release(&run);
+	return rc < 0 ? command_fail(&err) : EXIT_OK;
+}
