@@ -64,6 +64,8 @@ void agent_recall(struct agent_record *agent)
 	agent->tool_calls = past->tool_calls;
 	agent->failed_calls = past->failed_calls;
 	agent->usage = past->usage;
+	agent->compactions = past->compactions;
+	agent->worked_ms = past->worked_ms;
 	agent->report = json_object_get(past->report);
 	resets_copy(&agent->resets, &past->resets);
 	recall_effects(agent);

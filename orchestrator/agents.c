@@ -66,15 +66,17 @@ static int64_t choose_max_rounds(const struct run *run, const struct role *role,
 	return bound ? MIN(rounds, limit) : rounds;
 }
 
-/* What it spent in an earlier life is in the run's books already (run_take_up). */
+/* What it spent in an earlier life is in the run's books already (run_take_up), and in its stage's. */
 static void agent_open_budget(struct agent_record *agent)
 {
-	struct run_budget *whole = &agent->run->budget;
+	struct run *run = agent->run;
 	struct agent_record *spawner = agent->family.spawner;
+	struct run_budget *known = agent->stage ? stage_budget(run, agent->stage) : &run->budget;
+	double max_cost = agent->family.max_cost;
 
-	run_budget_init(&agent->budget, -1, agent->family.max_tokens);
-	agent->budget.above = spawner ? &spawner->budget : whole;
-	run_budget_add(&agent->budget, whole, &agent->usage);
+	run_budget_init(&agent->budget, max_cost > 0 ? max_cost : -1, agent->family.max_tokens);
+	agent->budget.above = spawner ? &spawner->budget : known;
+	run_budget_add(&agent->budget, known, &agent->usage);
 }
 
 struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec, struct err *err)
@@ -112,6 +114,8 @@ struct agent_record *agent_queue(struct run *run, const struct agent_spec *spec,
 	agent->arg = spec->arg;
 	agent->family = spec->family;
 	agent->family.foreign_role = spec->foreign_role;
+	agent->stage =
+		mem_strdup(agent->family.spawner ? agent->family.spawner->stage : spec->stage);
 	agent_open_budget(agent);
 	MEM_GROW(pool->list, pool->cap, pool->count + 1);
 	pool->list[pool->count++] = agent;
@@ -183,6 +187,7 @@ static void on_agent_exit(struct child *child, int wait_status, const char *fail
 	struct run *run = agent->run;
 
 	agent->child = NULL;
+	agent->worked_ms += clock_mono_ms() - agent->began_ms;
 	if (agent->ev_deadline)
 		event_del(agent->ev_deadline);
 	if (run->stopping)
@@ -287,10 +292,12 @@ void agent_launch(struct agent_record *agent)
 		return;
 	}
 	journal_add(agent->run->journal, RECORD_AGENT_SPAWNED,
-		    "agent:s key:s role:s generation:i pid:i branch:s worktree:s base:s task:s",
-		    agent->name, agent->key, agent->role->name, agent->generation,
+		    "agent:s key:s role:s stage:s generation:i pid:i branch:s worktree:s base:s "
+		    "task:s",
+		    agent->name, agent->key, agent->role->name, agent->stage, agent->generation,
 		    (int64_t)agent->child->pid, agent->branch, agent->worktree, agent->base,
 		    agent->task);
+	agent->began_ms = clock_mono_ms();
 	if (!agent->said_hello)
 		agent_arm(agent, AGENT_HELLO_MS);
 	agent_open_worktree(agent);
@@ -386,11 +393,12 @@ void agents_pump(struct run *run)
 
 static void agent_release(struct agent_record *agent)
 {
-	char *strings[] = {
-		agent->key,	  agent->task,	     agent->brief,	   agent->view,
-		agent->base,	  agent->worktree,   agent->git_dir,	   agent->branch,
-		agent->dir,	  agent->gen_dir,    agent->ready_message, agent->reason,
-		agent->diff_stat, agent->merged_tip, agent->kept,	   agent->no_reset};
+	char *strings[] = {agent->key,	     agent->task,	   agent->brief,
+			   agent->view,	     agent->base,	   agent->worktree,
+			   agent->git_dir,   agent->branch,	   agent->dir,
+			   agent->gen_dir,   agent->ready_message, agent->reason,
+			   agent->diff_stat, agent->merged_tip,	   agent->kept,
+			   agent->no_reset,  agent->stage};
 	struct json_object *trees[] = {agent->output_schema, agent->report,  agent->seen,
 				       agent->result,	     agent->changes, agent->notes};
 

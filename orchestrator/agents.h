@@ -58,6 +58,7 @@ struct agent_family {
 	struct agent_record *spawner; /* NULL: the run's own */
 	int64_t depth;		      /* 0: the run's own */
 	int64_t max_tokens;	      /* of it and of those that it starts; 0: the run's alone */
+	double max_cost;	      /* the same in USD */
 	size_t asked;		      /* agents that it asked for and that are not made yet */
 	bool told;		      /* its end has come to its spawner's model */
 	bool foreign_role;	      /* whoever it starts may not take the project's roles */
@@ -78,8 +79,10 @@ struct agent_spec {
 			    */
 	struct json_object *output_schema; /* overrides the role's; may be NULL; borrowed */
 	int64_t max_rounds;		   /* 0: the role's or the run's */
-	struct agent_family family;	   /* of one that an agent started: spawner, depth, limit */
-	void *arg;			   /* the driver's */
+	const char
+		*stage; /* whose budget it shares (stage_budget.h); NULL: none, or its spawner's */
+	struct agent_family family; /* of one that an agent started: spawner, depth, limit */
+	void *arg;		    /* the driver's */
 };
 
 /* One open reservation of an agent's call. */
@@ -87,11 +90,12 @@ struct agent_call {
 	int64_t req;
 	struct reservation reservation;
 	int64_t estimate;
-	int64_t bytes_down;	   /* of the attempt, when it ended without usage */
-	bool over;		   /* the gateway ended it; usage is awaited */
-	bool background;	   /* nobody waits for it */
-	const char *waits_for;	   /* as the agent was told; NULL: it is not held back */
-	const struct model *model; /* whose prices it has */
+	int64_t bytes_down;		   /* of the attempt, when it ended without usage */
+	bool over;			   /* the gateway ended it; usage is awaited */
+	bool background;		   /* nobody waits for it */
+	const char *waits_for;		   /* as the agent was told; NULL: it is not held back */
+	const struct run_budget *short_of; /* does not cover it, with nothing in flight; NULL */
+	const struct model *model;	   /* whose prices it has */
 };
 
 struct agent_record {
@@ -106,7 +110,7 @@ struct agent_record {
 	struct model *model;	     /* the run's, or own_model */
 	struct model *own_model;     /* that the role names; NULL */
 	struct model *compact_model; /* that summarises (H16); NULL: its own */
-	char *task, *brief, *view, *base;
+	char *task, *brief, *view, *base, *stage;
 	bool task_of_user;
 	struct json_object *output_schema;
 	int64_t max_rounds;
@@ -146,7 +150,10 @@ struct agent_record {
 	bool succeed;	/* this generation ended with an accepted handoff: another one follows */
 
 	int64_t rounds, tool_calls, failed_calls;
-	int64_t rounds_before;	  /* of earlier generations */
+	int64_t rounds_before; /* of earlier generations */
+	int64_t compactions;   /* that made a summary, or facts in its place */
+	int64_t worked_ms,
+		began_ms; /* of its processes that are gone; monotonic, of the present one */
 	int64_t last_progress_ms; /* monotonic */
 	enum activity activity;	  /* as it said last */
 	struct agent_call calls[8];

@@ -109,14 +109,10 @@ static void release_when_durable(struct agent_record *agent, struct call_entry *
 	journal_defer(run->journal, on_reserved, release);
 }
 
-/* Whose budget does not cover this call; NULL: the run's. */
+/* Whose budget is this obstacle? NULL: the run's, or a stage's. */
 static const struct agent_record *budget_owner(const struct agent_record *agent,
-					       const struct agent_call *call,
-					       const struct call_entry *entry)
+					       const struct run_budget *obstacle)
 {
-	const struct run_budget *obstacle = run_budget_obstacle(&agent->budget, call->model,
-								entry->estimate, entry->max_tokens);
-
 	while (agent && obstacle != &agent->budget)
 		agent = agent->family.spawner;
 	return agent;
@@ -156,6 +152,7 @@ static void call_reserved(struct agent_record *agent, struct agent_call *call,
 	struct run *run = agent->run;
 
 	call->waits_for = NULL;
+	call->short_of = NULL;
 	journal_add(run->journal, RECORD_CALL_RESERVED, "agent:s req:i tokens:i cost:d model:s",
 		    agent->name, entry->req, call->reservation.tokens,
 		    run_cost(run, call->reservation.cost), other_model(agent, call));
@@ -183,7 +180,9 @@ static enum admission call_admit(struct agent_record *agent, struct call_entry *
 		call_reserved(agent, call, entry);
 		return ADMITTED;
 	}
-	const struct agent_record *owner = budget_owner(agent, call, entry);
+	const struct run_budget *obstacle = run_budget_obstacle(&agent->budget, call->model,
+								entry->estimate, entry->max_tokens);
+	const struct agent_record *owner = budget_owner(agent, obstacle);
 	/* X8: what nobody waits for takes nothing from what somebody waits for. */
 	if (answer == BUDGET_WAIT && !call->background) {
 		call_wait(call, entry, "budget");
@@ -195,7 +194,8 @@ static enum admission call_admit(struct agent_record *agent, struct call_entry *
 		return ADMITTED;
 	}
 	call_wait(call, entry, "budget");
-	run_limits_reached(agent->run, agent, entry);
+	call->short_of = obstacle;
+	run_limits_reached(agent->run, agent, entry, obstacle);
 	return HELD;
 }
 
@@ -446,6 +446,15 @@ void calls_drop_agent(struct agent_record *agent)
 		call_forget(agent, &agent->calls[0]);
 	}
 	calls_retry_held(agent->run);
+}
+
+const struct run_budget *calls_short_of(const struct agent_record *agent)
+{
+	for (size_t i = 0; i < agent->n_calls; i++) {
+		if (agent->calls[i].short_of)
+			return agent->calls[i].short_of;
+	}
+	return NULL;
 }
 
 /* False: what stands behind it waits for the same settlements. */

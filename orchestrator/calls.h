@@ -15,6 +15,7 @@
 
 struct agent_record;
 struct run;
+struct run_budget;
 
 int calls_from_agent(struct agent_record *agent, const struct frame *frame, struct err *err);
 int calls_from_gateway(struct run *run, const struct frame *frame, struct err *err);
@@ -24,6 +25,8 @@ void calls_gateway_died(struct run *run);
 void calls_drop_agent(struct agent_record *agent);
 /* Has it a request that the parent holds back? */
 bool calls_wait(const struct agent_record *agent);
+/* The budget that does not cover such a request, even with nothing in flight; NULL: none. */
+const struct run_budget *calls_short_of(const struct agent_record *agent);
 /* Tries held requests again; called after settlements and pauses. */
 void calls_retry_held(struct run *run);
 

@@ -17,8 +17,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "orchestrator/outcome_table.h"
 #include "orchestrator/review/markdown.h"
 #include "orchestrator/run.h"
+
+#define ROWS_PRINTED 20
 
 static struct json_object *usage_json(const struct budget_usage *u, bool priced)
 {
@@ -164,6 +167,7 @@ static struct json_object *report_json(struct run *run)
 	for (size_t i = 0; i < run->agents.count; i++)
 		json_object_array_add(agents, agent_json(run->agents.list[i]));
 	json_set(doc, "agents", agents);
+	json_set(doc, "table", outcome_table(run));
 	json_set(doc, "result", json_object_get(run->report));
 	return doc;
 }
@@ -306,7 +310,8 @@ static void add_agent(struct buf *out, const struct agent_record *agent)
 	buf_addc(out, '\n');
 }
 
-static void report_markdown(const struct run *run, struct buf *out)
+/* A table of so many agents at most; the whole stands in report.json. */
+static void report_markdown(const struct run *run, size_t rows, struct buf *out)
 {
 	char took[32];
 
@@ -320,6 +325,8 @@ static void report_markdown(const struct run *run, struct buf *out)
 		 clock_human(clock_mono_ms() - run->started_ms, took, sizeof(took)));
 	add_usage(out, run);
 	buf_adds(out, "\n\n");
+	AUTO_JSON struct json_object *table = outcome_table(run);
+	outcome_table_markdown(out, table, rows);
 	const char *body = json_str(run->report, "markdown", NULL);
 	if (body)
 		buf_adds(out, body);
@@ -344,7 +351,7 @@ static void write_report(struct run *run)
 	json_write_pretty(&text, doc);
 	write_file(run, "report.json", &text);
 	buf_clear(&text);
-	report_markdown(run, &text);
+	report_markdown(run, SIZE_MAX, &text);
 	write_file(run, "report.md", &text);
 }
 
@@ -398,7 +405,7 @@ void outcome_print(const struct run *run)
 
 	if (!run->journal || settings_flag(run->settings, OPT_JSON))
 		return;
-	report_markdown(run, &text);
+	report_markdown(run, ROWS_PRINTED, &text);
 	markdown_plain(&out, buf_str(&text));
 	for (size_t i = 0; i < run->agents.count; i++) {
 		const struct agent_record *agent = run->agents.list[i];

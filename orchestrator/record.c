@@ -58,3 +58,15 @@ int journal_fold(const char *path, const struct record_fold *fold, void *arg,
 
 	return jsonl_read(path, 0, RECORD_LINE_MAX, on_record, &r, ret_stats, err);
 }
+
+bool record_is_summary(struct json_object *data)
+{
+	static const char *const rungs[] = {"snip", "clear", "idle", "collapse", "decay"};
+	const char *trigger = json_str(data, "trigger", "");
+
+	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
+		if (strcmp(rungs[i], trigger) == 0)
+			return false;
+	}
+	return true;
+}

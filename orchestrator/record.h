@@ -44,6 +44,9 @@ struct record_fold {
 
 void record_fold(const struct record_fold *fold, struct json_object *record, void *arg);
 
+/* Of the data of agent.compact: was a summary made, or facts in its place? Else a rung made room without (H0 to H3). */
+bool record_is_summary(struct json_object *data);
+
 struct jsonl_stats;
 /* All records of the file in their order. -1: it could not be read (to its end). ret_stats may be NULL. */
 int journal_fold(const char *path, const struct record_fold *fold, void *arg,

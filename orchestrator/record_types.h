@@ -35,7 +35,8 @@
 	       "title:s files:i shards:i budget:i old:s new:s")                                    \
 	/* Agents: what the parent decides and promises. */                                        \
 	RECORD(AGENT_SPAWNED, "agent.spawned", DURABLE,                                            \
-	       "agent:s key:s role:s generation:i pid:i branch:s worktree:s base:s task:s")        \
+	       "agent:s key:s role:s stage:s generation:i pid:i branch:s worktree:s base:s "       \
+	       "task:s")                                                                           \
 	RECORD(AGENT_REPORT, "agent.report", DURABLE, "agent:s generation:i call:s body:j")        \
 	RECORD(AGENT_CHECKPOINT, "agent.checkpoint", DURABLE,                                      \
 	       "agent:s generation:i call:s commit:s message:s")                                   \

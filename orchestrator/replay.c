@@ -66,8 +66,9 @@ static bool seen_before(struct seen *seen, struct json_object *record)
 struct fold {
 	struct replay *out;
 	struct seen seen;
-	int64_t from_ms;   /* wall time at which the parent of the present part began */
-	int64_t before_ms; /* replay.last_ms before the record in hand */
+	int64_t from_ms;       /* wall time at which the parent of the present part began */
+	int64_t before_ms;     /* replay.last_ms before the record in hand */
+	int64_t part_ended_ms; /* wall time of the last record of the part before this one; 0: none */
 };
 
 static void replace(char **to, const char *text)
@@ -136,6 +137,7 @@ static void on_resumed(struct json_object *r, void *arg)
 	struct fold *f = arg;
 
 	part_ends(f, f->before_ms);
+	f->part_ended_ms = f->before_ms;
 	part_begins(f, r);
 	f->out->resumes++;
 }
@@ -235,11 +237,23 @@ static void forget_end(struct replay_agent *a)
 	a->ended = a->done = a->incomplete = false;
 }
 
+/* Of one that died with its parent the last record is the last sign of life. */
+static void process_ends(struct replay_agent *a, int64_t ms)
+{
+	if (a->from_ms > 0 && ms > a->from_ms)
+		a->worked_ms += ms - a->from_ms;
+	a->from_ms = 0;
+}
+
 static void on_spawned(struct json_object *r, void *arg)
 {
 	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 	int64_t generation = json_i64(r, "generation", 1);
+
+	process_ends(a, generation != a->generation ? f->out->last_ms : f->part_ended_ms);
+	a->from_ms = f->out->last_ms;
+	replace(&a->stage, json_str(r, "stage", NULL));
 
 	book_open_calls(f->out, a);
 	if (a->ended || generation != a->generation)
@@ -400,6 +414,7 @@ static void on_ended(struct json_object *r, void *arg)
 	struct fold *f = arg;
 	struct replay_agent *a = agent_of(f->out, r);
 
+	process_ends(a, f->out->last_ms);
 	a->ended = true;
 	a->pid = 0;
 	a->status = OUTCOME_LOST; /* a word that we do not know */
@@ -445,6 +460,12 @@ static void on_round(struct json_object *r, void *arg)
 	struct replay_agent *a = agent_of(f->out, r);
 
 	a->rounds = a->rounds_before + json_i64(json_obj(r, "data"), "round", 0);
+}
+
+static void on_compact(struct json_object *r, void *arg)
+{
+	agent_of(((struct fold *)arg)->out, r)->compactions +=
+		record_is_summary(json_obj(r, "data"));
 }
 
 static void on_tool(struct json_object *r, void *arg)
@@ -544,6 +565,7 @@ static const struct record_fold replay_fold = {
 			[RECORD_AGENT_CHILD] = on_child,
 			[RECORD_AGENT_ROUND] = on_round,
 			[RECORD_AGENT_TOOL] = on_tool,
+			[RECORD_AGENT_COMPACT] = on_compact,
 			[RECORD_WORKTREE_CREATED] = on_worktree,
 			[RECORD_WORKTREE_REOPENED] = on_worktree,
 			[RECORD_BRANCH_IMPORTED] = on_imported,
@@ -570,8 +592,10 @@ int replay_read(const char *dir, struct replay **ret, struct err *err)
 	struct stat st;
 	out->size = stat(journal, &st) == 0 ? st.st_size : 0;
 	free(fold.seen.slots);
-	for (size_t i = 0; i < out->n_agents; i++)
+	for (size_t i = 0; i < out->n_agents; i++) {
 		book_open_calls(out, out->agents[i]);
+		process_ends(out->agents[i], out->last_ms);
+	}
 	out->bad_lines = stats.bad_lines;
 	out->first_bad_line = stats.first_bad_line;
 	if (json_parse_file(json, 4 << 20, &request, &why) == 0 && request) {
@@ -594,9 +618,9 @@ int replay_read(const char *dir, struct replay **ret, struct err *err)
 
 static void agent_free(struct replay_agent *a)
 {
-	char *strings[] = {a->name, a->key,	   a->role,	  a->branch, a->worktree,
-			   a->base, a->task,	   a->reason,	  a->class,  a->kept,
-			   a->tip,  a->checkpoint, a->report_call};
+	char *strings[] = {a->name, a->key,	   a->role,	   a->branch, a->worktree,
+			   a->base, a->task,	   a->reason,	   a->class,  a->kept,
+			   a->tip,  a->checkpoint, a->report_call, a->stage};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
 		free(strings[i]);

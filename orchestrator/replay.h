@@ -52,7 +52,10 @@ struct replay_agent {
 	struct json_object *report; /* as journaled; NULL */
 	char *report_call;
 	struct json_object *memory; /* what it noted for later runs; NULL */
-	int64_t rounds, rounds_before, tool_calls, failed_calls;
+	int64_t rounds, rounds_before, tool_calls, failed_calls, compactions;
+	int64_t worked_ms; /* of its processes */
+	int64_t from_ms; /* wall time at which the one began whose end is not on record; 0: none */
+	char *stage;	 /* NULL: none */
 	struct budget_usage usage;
 	struct replay_effect *effects;
 	size_t n_effects, cap_effects;

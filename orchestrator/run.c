@@ -380,6 +380,7 @@ void run_free(struct run *run)
 	control_close(run->control);
 	journal_close(run->journal);
 	agents_release(&run->agents);
+	stage_budgets_release(&run->stages);
 	replay_free(run->replay);
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		if (events[i])

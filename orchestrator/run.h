@@ -34,6 +34,7 @@
 #include "orchestrator/command.h"
 #include "orchestrator/journal.h"
 #include "orchestrator/settings.h"
+#include "orchestrator/stage_budget.h"
 #include "worktrees/box/box.h"
 #include "worktrees/client.h"
 
@@ -109,6 +110,7 @@ struct run {
 	bool spare_said_hello;
 	struct agent_pool agents;
 	struct run_budget budget;
+	struct stage_budgets stages;
 	struct run_pause pause;
 	struct calibration calibration; /* of tokenizers: not touched by rehearsals */
 	struct project_memory memory;

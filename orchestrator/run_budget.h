@@ -26,6 +26,7 @@ struct budget_usage {
 };
 
 struct run_budget {
+	char *name;	    /* of a stage, which owns it; NULL */
 	double max_cost;    /* < 0: none */
 	int64_t max_tokens; /* 0: none */
 	bool long_cache;    /* requests ask for a cache of one hour */

@@ -18,25 +18,28 @@ static int64_t tokens_of(const struct budget_usage *u)
 }
 
 /* For people: what is spent of which limit. */
-static char *describe(const struct run *run)
+static char *describe(const struct run_budget *b)
 {
-	const struct run_budget *b = &run->budget;
 	struct buf text = BUF_INIT;
 
-	buf_adds(&text, "the budget does not cover another call: ");
+	if (b->name)
+		buf_addf(&text, "the budget of stage '%s' does not cover another call: ", b->name);
+	else
+		buf_adds(&text, "the budget does not cover another call: ");
 	if (b->max_cost >= 0)
-		buf_addf(&text, "%.4f USD of --max-cost %.4g are spent", b->used.cost, b->max_cost);
+		buf_addf(&text, "%.4f USD of %s %.4g are spent", b->used.cost,
+			 b->name ? "max_cost" : "--max-cost", b->max_cost);
 	if (b->max_tokens)
-		buf_addf(&text, "%s%lld tokens of --max-tokens %lld are used",
-			 b->max_cost >= 0 ? ", " : "", (long long)tokens_of(&b->used),
+		buf_addf(&text, "%s%lld tokens of %s %lld are used", b->max_cost >= 0 ? ", " : "",
+			 (long long)tokens_of(&b->used), b->name ? "max_tokens" : "--max-tokens",
 			 (long long)b->max_tokens);
 	return buf_take(&text);
 }
 
 void run_limits_reached(struct run *run, const struct agent_record *agent,
-			const struct call_entry *entry)
+			const struct call_entry *entry, const struct run_budget *budget)
 {
-	AUTO_FREE char *why = describe(run);
+	AUTO_FREE char *why = describe(budget);
 
 	if (!run_pause(run, PAUSE_BUDGET, why))
 		return;
@@ -56,7 +59,7 @@ static bool works(const struct agent_record *agent)
 
 void run_limits_look(struct run *run)
 {
-	bool waits = false;
+	const struct run_budget *short_one = NULL;
 
 	if (!(run->pause.why & PAUSE_BUDGET) || run->pause.why & ~(unsigned)PAUSE_BUDGET ||
 	    run->stopping)
@@ -64,15 +67,16 @@ void run_limits_look(struct run *run)
 	for (size_t i = 0; i < run->agents.count; i++) {
 		if (works(run->agents.list[i]))
 			return;
-		waits |= calls_wait(run->agents.list[i]);
+		if (!short_one)
+			short_one = calls_short_of(run->agents.list[i]);
 	}
-	if (!waits) { /* what could not be paid has been paid since, or is wanted no more */
+	if (!short_one) { /* what could not be paid has been paid since, or is wanted no more */
 		run_unpause(run, PAUSE_BUDGET);
 		return;
 	}
-	AUTO_FREE char *why = describe(run);
+	AUTO_FREE char *why = describe(short_one);
 	free(run->way_on);
-	run->way_on = run_limits_way_on(run);
+	run->way_on = short_one->name ? NULL : run_limits_way_on(run);
 	run_stop(run, EXIT_BUDGET, why);
 }
 

@@ -14,10 +14,11 @@
 struct agent_record;
 struct call_entry;
 struct run;
+struct run_budget;
 
 /* Such a call waits from now on. `budget` is the one that does not cover it: the run's, or a stage's. */
 void run_limits_reached(struct run *run, const struct agent_record *agent,
-			const struct call_entry *entry);
+			const struct call_entry *entry, const struct run_budget *budget);
 /* Ends the run when it is paused for a budget and nobody works. To be called once a turn of the tick. */
 void run_limits_look(struct run *run);
 /* "max_cost", "max_tokens" of a request: 1 taken, 0 none is there, -1 with err. */

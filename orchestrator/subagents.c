@@ -223,7 +223,7 @@ static char *refusal_by_limits(const struct agent_record *agent)
 	return NULL;
 }
 
-static char *refusal_by_shape(struct json_object *wish)
+static char *refusal_by_shape(const struct agent_record *agent, struct json_object *wish)
 {
 	const char *task = json_str(wish, "task", "");
 	const char *isolate = json_str(wish, "isolate", "worktree");
@@ -236,7 +236,10 @@ static char *refusal_by_shape(struct json_object *wish)
 			TASK_BYTES);
 	if (strcmp(isolate, "worktree") != 0 && strcmp(isolate, "view") != 0)
 		return mem_strdup("'isolate' is neither \"worktree\" nor \"view\"");
-	if (json_i64(wish, "max_rounds", 0) < 0 || json_i64(wish, "max_tokens", 0) < 0)
+	if (json_has(wish, "max_cost") && !agent->model->price.known)
+		return mem_strdup("prices are not known here: use 'max_tokens'");
+	if (json_i64(wish, "max_rounds", 0) < 0 || json_i64(wish, "max_tokens", 0) < 0 ||
+	    json_double(wish, "max_cost", 0) < 0)
 		return mem_strdup("a limit is below 0");
 	return NULL;
 }
@@ -273,7 +276,8 @@ static struct agent_record *queue_child(struct agent_record *agent, struct json_
 		.max_rounds = json_i64(wish, "max_rounds", 0),
 		.family = {.spawner = agent,
 			   .depth = agent->family.depth + 1,
-			   .max_tokens = json_i64(wish, "max_tokens", 0)},
+			   .max_tokens = json_i64(wish, "max_tokens", 0),
+			   .max_cost = json_double(wish, "max_cost", 0)},
 	};
 
 	return agent_queue(agent->run, &spec, err);
@@ -358,7 +362,7 @@ int subagents_on_spawn(struct agent_record *agent, const struct frame *frame, st
 		return fresh;
 	AUTO_FREE char *refusal = refusal_by_limits(agent);
 	if (!refusal)
-		refusal = refusal_by_shape(wish);
+		refusal = refusal_by_shape(agent, wish);
 	if (!refusal &&
 	    role_load(wished_role(wish), agent->family.foreign_role ? NULL : agent->run->toplevel,
 		      &role, &why) < 0)

@@ -47,6 +47,7 @@ const char subagent_schema[] =
 	"\"max_rounds\":{\"type\":\"integer\",\"minimum\":1},"
 	"\"max_tokens\":{\"type\":\"integer\",\"minimum\":1000,\"description\":\"input and output "
 	"of it and of those that it starts\"},"
+	"\"max_cost\":{\"type\":\"number\",\"minimum\":0,\"description\":\"the same in USD\"},"
 	"\"agent\":{\"type\":\"string\",\"description\":\"wait, say, stop: its name, such as a2\"},"
 	"\"text\":{\"type\":\"string\",\"description\":\"say: the message; stop: why\"},"
 	"\"timeout_ms\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"wait: 600000 by "

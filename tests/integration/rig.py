@@ -394,7 +394,8 @@ class World:
             common = self.git("rev-parse", "--path-format=absolute", "--git-common-dir")
         folder = os.path.join(common, "baton", "runs")
         names = os.listdir(folder) if os.path.isdir(folder) else []
-        return [Run(self, os.path.join(folder, n)) for n in sorted(names, key=lambda n: os.stat(os.path.join(folder, n)).st_ctime_ns)]
+        return [Run(self, os.path.join(folder, n)) for n in
+                sorted((n for n in names if not n.startswith(".")), key=lambda n: os.stat(os.path.join(folder, n)).st_ctime_ns)]
 
     def run(self):
         """The only run, or the newest."""

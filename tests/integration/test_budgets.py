@@ -63,6 +63,89 @@ def too_small_a_budget_makes_no_call(world):
     equal(run.last("run.finished")["status"], "budget", "status")
 
 
+HOLD = "mkfifo fifo; touch started; while [ ! -e go ]; do read -r -t 0.05 x <>fifo; done; echo went >>went.txt"
+
+
+def a_tree(world, *options):
+    """A lead with two children: one in a long tool, one that spends until the run's tokens are gone."""
+    world.repository({"base.txt": "base\n", ".gitignore": "fifo\nstarted\ngo\n"})
+    slow = in_turn(answer(shell(HOLD, timeout_ms=600000)), answer(report("Slow is done.")), task="slow piece")
+    eager = in_turn(*[answer(shell(f"echo {n} >>steps.txt")) for n in range(8)], answer(report("Eager is done.")), task="eager piece")
+    calls = [{"name": "agent", "input": {"task": f"{which} piece"}} for which in ("slow", "eager")]
+    lead = in_turn(answer(*calls), answer(report("Both.")))
+    started = world.start("run", "go", "--model", f"rehearsal:{world.scenario([*slow, *eager, *lead])}", "--max-tokens", "36k",
+                          "--max-output", "2000", *options)
+    run = world.wait_run(started)
+    wait_for(lambda: run.records("run.paused"), "the tree pauses", 40, lambda: str(run))
+    world.wait_tool(run, "started", [r["child"] for r in run.records("agent.asked") if "slow" in r["wish"]["task"]][0])
+    return started, run
+
+
+def finished_well(world, run, done):
+    equal(done.status, 0, "exit status", done, str(run))
+    equal({a["status"] for a in run.agents().values()}, {"done"}, "ends", done)
+    names = {r["wish"]["task"]: r["child"] for r in run.records("agent.asked")}
+    equal(world.git("show", f"{run.branch(names['eager piece'])}:steps.txt").split(), [str(n) for n in range(8)], "each step once")
+    equal(world.git("show", f"{run.branch(names['slow piece'])}:went.txt"), "went", "the tool that was running, once")
+    world.no_strays(5)
+
+
+@test
+def at_the_budget_the_tree_pauses_and_goes_on(world):
+    """X8, I11: what runs is not killed; when nobody works the run ends, says how to go on, and goes on so."""
+    started, run = a_tree(world)
+    equal(run.last("run.paused")["why"], "budget", "why")
+    check(not started.ended() and not run.records("agent.ended"), "somebody was ended", str(run))
+    world.write(f"{run.worktree('a2')}/go", "")
+    done = started.wait(40)
+    equal(done.status, 4, "exit status", done)
+    used = run.report()["usage"]
+    check(sum(used[k] for k in ("fresh", "cache_read", "cache_write", "output")) <= 36000, "more than allowed", used)
+    check("--max-tokens 36000" in run.last("run.finished")["reason"], "the reason", run.last("run.finished"))
+    line = f"baton resume {run.id} --max-tokens 72000"
+    check(line in done.out, f"it does not say '{line}'", done)
+    equal({a["status"] for a in run.agents().values()}, {"stopped"}, "ends", done)
+    done = world.baton("resume", run.id, "--max-tokens", "400k", status=None)
+    finished_well(world, run, done)
+
+
+@test_plain
+def a_budget_is_raised_while_it_works(world):
+    """`baton resume RUN --max-tokens N` of a run that has paused, and is still there: nobody is stopped at all."""
+    started, run = a_tree(world)
+    check("give it more" in world.baton("resume", run.id, "--max-tokens", "1k", status=None).err, "less than was used")
+    world.baton("resume", run.id, "--max-tokens", "400k")
+    world.write(f"{run.worktree('a2')}/go", "")
+    finished_well(world, run, started.wait(60))
+    equal([r["type"] for r in run.records() if r["type"] in ("run.paused", "run.limits", "run.continued")],
+          ["run.paused", "run.limits", "run.continued"], "records")
+    equal(len(run.records("agent.spawned")), 3, "nobody was started again")
+
+
+@test_plain
+def the_table_adds_up(world):
+    """Per agent and role: what the report's table says is what the calls were settled with."""
+    world.repository()
+    child = in_turn(answer(shell("echo one >one.txt")), answer(report()), task="a piece")
+    lead = in_turn(answer({"name": "agent", "input": {"task": "a piece", "max_cost": 5}}), answer(report()))
+    done = world.baton("run", "go", "--model", f"rehearsal:{world.scenario([*child, *lead])}")
+    run = world.run()
+    table = run.report()["table"]
+    for row in table["agents"]:
+        settled = [r for r in run.records("call.settled") if r["agent"] == row["agent"]]
+        equal((row["fresh"], row["cached"], row["output"]),
+              (sum(r["fresh"] + r["cache_write"] for r in settled), sum(r["cache_read"] for r in settled), sum(r["output"] for r in settled)), "tokens")
+        check(abs(row["cost"] - sum(r["cost"] for r in settled)) < 1e-4, "money", row)
+        equal((row["rounds"], row["compactions"], row["resets"]), (2, 0, 0), "counts", row)
+        check(0 < row["wall_ms"] <= run.report()["duration_ms"], "time", row)
+    equal([(r["role"], r["agents"], r["rounds"]) for r in table["roles"]], [("lead", 1, 2), ("worker", 1, 2)], "roles")
+    equal(table["stages"], [], "stages")
+    equal(table["agents"][1]["started_by"], "a1", "who started it")
+    for text in (done.out, world.read(run.dir + "/report.md")):
+        for word in ("| a1 lead |", "| a2 worker |", "| role worker (1) |", "compactions"):
+            check(word in text, f"'{word}' is missing", text)
+
+
 @test
 def time_limit_ends_a_model_call(world):
     world.repository()
