@@ -87,7 +87,7 @@ static void send_result(struct agent *a)
 		json_write_cstr(&fields, o->reason);
 	}
 	buf_addf(&body, "{\"rounds\":%" PRId64 ",\"tool_calls\":%" PRId64 ",\"class\":",
-		 a->conversation.round, a->record.tool_calls);
+		 fork_own_rounds(a), a->record.tool_calls);
 	if (o->class)
 		buf_addf(&body, "\"%s\"", call_class_name(o->class));
 	else

@@ -143,6 +143,6 @@ int report_by_rule(struct agent *a, const char *why, const char *text, struct er
 
 	if (a->toolbox.context)
 		touched = tool_context_touched(a->toolbox.context, &n);
-	report = record_report(&a->record, why, text, a->conversation.round, touched, n);
+	report = record_report(&a->record, why, text, fork_own_rounds(a), touched, n);
 	return deliver(a, report, "by-rule", err);
 }

@@ -67,6 +67,8 @@ static int on_record(struct json_object *record, int64_t offset, void *arg)
 	a->resumes += !strcmp(type, "resume");
 	if (!strcmp(type, "start") || !strcmp(type, "resume"))
 		look->same_model = is_same_model(a->settings->model, record);
+	if (!strcmp(type, "start"))
+		a->resumes = 0; /* a fork's own, behind what it took over */
 	if (!strcmp(type, "tool_ended"))
 		resume_calls_note(a->resumed, record);
 	else if (!strcmp(subtype, "compact_boundary"))
@@ -94,7 +96,8 @@ static void count_calls(struct agent *a)
 	const struct conversation *c = &a->conversation;
 	int exit_code;
 
-	for (size_t i = 0; i < c->n; i++) {
+	/* The first message of a fork gives results to calls of another one. */
+	for (size_t i = a->fork.begin ? a->fork.begin + 1 : 0; i < c->n; i++) {
 		const struct message *m = c->messages[i];
 
 		for (size_t k = 0; m->role == MESSAGE_USER && k < m->n_blocks; k++) {
@@ -139,6 +142,22 @@ static int load_view(struct agent *a, const char *path, struct err *err)
 	return rc;
 }
 
+/* A fork whose first message is not there yet begins, and goes on from nothing of its own. */
+static void note_resume(struct agent *a, int64_t idle_ms, const struct transcript_stats *stats)
+{
+	struct transcript_resume resume = {
+		.idle_ms = idle_ms,
+		.repaired = stats->repaired,
+		.bad_lines = stats->bad_lines,
+	};
+
+	a->settings->resume = !a->fork.fresh;
+	if (a->fork.fresh)
+		return;
+	a->resumes++;
+	transcript_resume(a->transcript, &resume, a->settings->model);
+}
+
 int resume_load(struct agent *a, struct err *err)
 {
 	AUTO_FREE char *path = file_join(a->settings->dir_generation, "transcript.jsonl");
@@ -151,15 +170,17 @@ int resume_load(struct agent *a, struct err *err)
 
 	if (transcript_load_open(path, &a->conversation, &stats, &open, &why) < 0) {
 		a->settings->resume = false;
-		if (why.code == ERR_INVALID || why.code == ERR_NOT_FOUND)
+		if (!fork_is_first(a->settings) &&
+		    (why.code == ERR_INVALID || why.code == ERR_NOT_FOUND))
 			return 0;
 		return err_set(err, why.code, "%s", why.message);
 	}
+	if (fork_is_first(a->settings) && fork_find(a, err) < 0)
+		return -1;
 	a->resumed = resume_calls_new(open, written);
 	if (jsonl_search(path, LINE_MAX_BYTES, is_wanted, on_record, &look, &lines, err) < 0 ||
 	    load_view(a, path, err) < 0)
 		return -1;
-	a->resumes++;
 	reserve_uids(a);
 	render_view(a);
 	ledger_restart(&a->ledger, a->view.list, a->view.n);
@@ -169,12 +190,7 @@ int resume_load(struct agent *a, struct err *err)
 	int64_t idle = MAX(clock_wall_ms() - written, INT64_C(0));
 	a->asked_ms = clock_mono_ms() - idle; /* T8: the provider's cache may have lapsed */
 	a->checkpoints.changed = !a->settings->read_only;
-	struct transcript_resume resume = {
-		.idle_ms = idle,
-		.repaired = stats.repaired,
-		.bad_lines = stats.bad_lines,
-	};
-	transcript_resume(a->transcript, &resume, a->settings->model);
+	note_resume(a, idle, &stats);
 	/* W11: what another model thought carries no signature that this one would take. */
 	if (a->settings->model->preserved_thinking && !look.same_model)
 		epoch_unbind(&a->view, &a->ledger, &a->conversation);

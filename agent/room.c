@@ -51,7 +51,7 @@ static struct rung_input rung_input(struct agent *a)
 		.conversation = &a->conversation,
 		.model = a->settings->model,
 		.knobs = &a->settings->knobs,
-		.rounds_left = a->settings->max_rounds - a->conversation.round,
+		.rounds_left = a->settings->max_rounds - fork_own_rounds(a),
 		.idle_ms = a->asked_ms ? clock_mono_ms() - a->asked_ms : 0,
 		.ledger = &a->ledger,
 		.budget = &a->budget,
@@ -123,7 +123,7 @@ int64_t room_threshold(const struct agent *a)
 /* Nobody knows how long the work lasts: as long again as it has lasted, at most to its limit. */
 static int64_t rounds_to_come(const struct agent *a)
 {
-	return MIN(a->settings->max_rounds - a->conversation.round, a->conversation.round);
+	return MIN(a->settings->max_rounds - fork_own_rounds(a), a->conversation.round);
 }
 
 /* ---- compacting ---- */

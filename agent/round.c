@@ -156,7 +156,7 @@ static int check_limits(struct agent *a, struct err *err)
 		return 0;
 	if ((wish = waiter_take_reset(a->waiter)))
 		return end_by_request(a, wish, err);
-	if (a->conversation.round >= a->settings->max_rounds)
+	if (fork_own_rounds(a) >= a->settings->max_rounds)
 		return end_by_rounds(a, err);
 	if (a->breaker.state == BREAKER_OPEN)
 		return end_by_breaker(a, err);
@@ -309,7 +309,7 @@ static int take_pause(struct agent *a)
 static void tell_round(struct agent *a, const struct ask_result *r)
 {
 	struct event_round_facts facts = {
-		.round = a->conversation.round,
+		.round = fork_own_rounds(a),
 		.request_bytes = r->request_bytes,
 		.estimate = r->estimate,
 		.usage = &r->answer.usage,
@@ -419,6 +419,8 @@ static int leave_report(struct agent *a, struct err *err)
 
 int work_begin(struct agent *a, struct err *err)
 {
+	if (a->fork.fresh)
+		return fork_begin(a, err);
 	if (a->settings->resume)
 		return resume_begin(a, err);
 	struct message *opening = handoff_opening(a, conversation_opening(a->settings));

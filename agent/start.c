@@ -50,6 +50,11 @@ static const struct field fields[] = {
 	{"handoff", "file", FIELD_STR, FIELD_OPTIONAL, AT(handoff_file)},
 	{"handoff", "from", FIELD_I64, FIELD_OPTIONAL, AT(handoff_from), .max = INT32_MAX},
 	{"handoff", "reason", FIELD_STR, FIELD_OPTIONAL, AT(handoff_reason)},
+	{"fork", "agent", FIELD_STR, FIELD_OPTIONAL, AT(fork_agent)},
+	{"fork", "folder", FIELD_STR, FIELD_OPTIONAL, AT(fork_folder)},
+	{"fork", "call", FIELD_STR, FIELD_OPTIONAL, AT(fork_call)},
+	{"fork", "worktree", FIELD_STR, FIELD_OPTIONAL, AT(fork_worktree)},
+	{"fork", "generation", FIELD_I64, FIELD_OPTIONAL, AT(fork_generation), .max = INT32_MAX},
 	{"role", "reset", FIELD_CHOICE, FIELD_OPTIONAL, AT(reset),
 	 .choices = "auto|never|per_stage"},
 	{"role", "name", FIELD_STR, FIELD_FILLED, AT(role)},
@@ -357,6 +362,8 @@ static int settings_read(struct agent_settings *s, struct err *err)
 		s->brief = "";
 	if (!s->reset)
 		s->reset = "never";
+	if (s->fork_call && (!s->fork_agent || !s->fork_folder))
+		return err_set(err, ERR_INVALID, "field 'fork' names no agent or no folder");
 	/* A default above the maximum means that the maximum was forgotten. */
 	if (s->shell_timeout_max_ms < s->shell_timeout_ms)
 		s->shell_timeout_max_ms = s->shell_timeout_ms;

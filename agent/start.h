@@ -41,7 +41,11 @@ struct agent_settings {
 	bool resume; /* this generation was cut off: its transcript says how far it came (R6) */
 	const char *handoff_file, *handoff_reason; /* from which it starts (R1); NULL: none */
 	int64_t handoff_from;			   /* the generation that wrote it; 0: a person */
-	const char *reset;			   /* "auto", "never" or "per_stage" (R1) */
+	/* A2: whose conversation it began with, up to which call; all NULL: it is no fork. fork_worktree: the other one's,
+	 * whose paths stand in that conversation; NULL: it looks at the same files. */
+	const char *fork_agent, *fork_folder, *fork_call, *fork_worktree;
+	int64_t fork_generation;
+	const char *reset; /* "auto", "never" or "per_stage" (R1) */
 
 	const char *role, *prompt;
 	const char **tools; /* names, NULL-terminated */

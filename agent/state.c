@@ -145,7 +145,8 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	ledger_init(&a->ledger);
 	if (calibration_read(&a->ledger.estimator, s->calibration) > 0)
 		log_warn("some rates of earlier runs make no sense and are not used");
-	if (agent_set_budget(a, err) < 0 || file_mkdirs(s->dir_generation, 0700, err) < 0 ||
+	if (agent_set_budget(a, err) < 0 || fork_adopt(s, err) < 0 ||
+	    file_mkdirs(s->dir_generation, 0700, err) < 0 ||
 	    offload_init(&a->offload, s, &a->budget, err) < 0 ||
 	    toolbox_init(&a->toolbox, s, tools, n_tools, err) < 0 || make_client(a, err) < 0 ||
 	    make_words(a, err) < 0 || memory_make(a, err) < 0 ||
@@ -157,7 +158,8 @@ int agent_make(struct agent *a, const struct tool *tools, size_t n_tools, struct
 	session_notes_init(a);
 	breaks_init(a);
 	transcript_follow(a->transcript, a->words.writer);
-	if (handoff_load(a, err) < 0 || (s->resume && resume_load(a, err) < 0))
+	if (handoff_load(a, err) < 0 ||
+	    ((s->resume || fork_is_first(s)) && resume_load(a, err) < 0))
 		return -1;
 	if (!s->resume)
 		transcript_start(a->transcript, s);

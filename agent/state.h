@@ -24,6 +24,7 @@
 #include "agent/context/view.h"
 #include "agent/context/words.h"
 #include "agent/conversation.h"
+#include "agent/fork.h"
 #include "agent/hooks.h"
 #include "agent/instructions.h"
 #include "agent/ledger.h"
@@ -106,6 +107,7 @@ struct agent {
 	int64_t early_rest;    /* round until which the prices are not asked again */
 	struct resets resets;
 	struct handoff *handoff;      /* from which this generation began; NULL: none */
+	struct fork_point fork;	      /* A2 */
 	struct resume_calls *resumed; /* of a generation that was cut off; NULL: a new one */
 	int64_t resumes;	      /* times that this generation was resumed (R6) */
 	int64_t boundaries;	      /* compactions of this generation that hold (R1) */

@@ -127,6 +127,7 @@ int toolbox_open(struct toolbox *box, struct waiter *waiter, struct err *err)
 	const struct agent_settings *s = box->agent;
 	struct tool_settings settings = {
 		.worktree = s->dir_worktree,
+		.former_worktree = s->fork_worktree,
 		.git_dir = s->dir_git,
 		.git_file = s->git_file,
 		.head_ref = s->head_ref,

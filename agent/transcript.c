@@ -93,6 +93,8 @@ void transcript_start(struct transcript *t, const struct agent_settings *setting
 	add_str(out, "role", settings->role);
 	add_str(out, "provider", settings->model->provider);
 	add_str(out, "model", settings->model->name);
+	if (settings->fork_call && settings->generation == 1)
+		add_str(out, "fork_of", settings->fork_agent);
 	jsonl_end(t->writer);
 }
 

@@ -3,7 +3,8 @@
  * effects.
  *
  * Records (beside t and type); the form of a message is message_to_json's:
- *   start         {version, run, agent, generation, role, provider, model}
+ *   start         {version, run, agent, generation, role, provider, model, fork_of}  (fork_of: what precedes it was taken
+ *                 over from that agent, A2)
  *   message       {role, round, uid, blocks, ...}
  *   tool_started  {round, call, tool}          with the message that holds the call, in one write
  *   tool_result   {round, call, file, bytes}   where all of a shortened result is

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "orchestrator/agent_reset.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/fork.h"
 #include "orchestrator/hooks.h"
 #include "orchestrator/run.h"
 #include "orchestrator/setup.h"
@@ -176,7 +177,7 @@ static struct json_object *document_role(const struct agent_record *agent)
 	json_set_str(doc, "name", role->name);
 	json_set_str(doc, "prompt", role->prompt);
 	json_set(doc, "tools", strings(role->tools ? (const char *const *)role->tools : all_tools));
-	json_set_bool(doc, "write", role->write && !agent->view);
+	json_set_bool(doc, "write", role->write && !fork_origin(agent)->view);
 	json_set_str(doc, "network", agent_network(agent));
 	json_set_str(doc, "effort", effort);
 	json_set_str(doc, "reset", agent_reset_policy(agent));
@@ -364,6 +365,7 @@ static struct json_object *start_document(const struct agent_record *agent)
 	json_set(doc, "handoff", agent_handoff_document(agent));
 	json_set_bool(doc, "subagents", subagents_allowed(agent));
 	json_set(doc, "children", subagents_document(agent));
+	json_set(doc, "fork", fork_document(agent));
 	json_set(doc, "role", document_role(agent));
 	json_set_str(doc, "task", agent->task);
 	json_set_str(doc, "task_origin", agent->task_of_user ? "user" : "agent");

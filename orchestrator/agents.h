@@ -62,6 +62,7 @@ struct agent_family {
 	size_t asked;		      /* agents that it asked for and that are not made yet */
 	bool told;		      /* its end has come to its spawner's model */
 	bool foreign_role;	      /* whoever it starts may not take the project's roles */
+	int64_t fork_of; /* generation of its spawner whose conversation it began with (A2); 0: no fork */
 };
 
 /* What an agent is to do. Strings are copied. */

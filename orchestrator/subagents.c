@@ -14,6 +14,7 @@
 #include "orchestrator/agent_start.h"
 #include "orchestrator/agents.h"
 #include "orchestrator/collect.h"
+#include "orchestrator/fork.h"
 #include "orchestrator/outcome.h"
 #include "orchestrator/replay.h"
 #include "orchestrator/run.h"
@@ -54,7 +55,7 @@ bool subagents_waits(const struct agent_record *agent)
 bool subagents_allowed(const struct agent_record *agent)
 {
 	return agent->model->window >= SUBAGENTS_WINDOW &&
-	       agent->family.depth < settings_i64(agent->run->settings, OPT_MAX_DEPTH);
+	       fork_origin(agent)->family.depth < settings_i64(agent->run->settings, OPT_MAX_DEPTH);
 }
 
 void subagents_stop_children(struct agent_record *agent)
@@ -68,7 +69,7 @@ void subagents_stop_children(struct agent_record *agent)
 }
 
 /* Its key is AGENT/GENERATION/CALL of the one that asked. */
-static const char *call_of(const struct agent_record *child)
+const char *subagents_call(const struct agent_record *child)
 {
 	const char *generation = strchr(child->key, '/');
 	const char *call = generation ? strchr(generation + 1, '/') : NULL;
@@ -104,7 +105,7 @@ static struct json_object *child_document(const struct agent_record *child)
 
 	json_set_str(doc, "agent", child->name);
 	json_set_str(doc, "state", done ? "done" : "working");
-	json_set_str(doc, "call", call_of(child));
+	json_set_str(doc, "call", subagents_call(child));
 	json_set_str(doc, "role", child->role->name);
 	json_set_str(doc, "task", task);
 	json_set_bool(doc, "told", child->family.told);
@@ -241,7 +242,7 @@ static char *refusal_by_shape(const struct agent_record *agent, struct json_obje
 	if (json_i64(wish, "max_rounds", 0) < 0 || json_i64(wish, "max_tokens", 0) < 0 ||
 	    json_double(wish, "max_cost", 0) < 0)
 		return mem_strdup("a limit is below 0");
-	return NULL;
+	return fork_refusal(agent, wish);
 }
 
 /* A worktree of its own is for one that writes, and nobody gives a right that he has not. */
@@ -254,8 +255,10 @@ static bool wants_own_tree(const struct agent_record *agent, const struct role *
 	       !agent->view && agent->worktree_made;
 }
 
-static const char *wished_role(struct json_object *wish)
+static const char *wished_role(const struct agent_record *agent, struct json_object *wish)
 {
+	if (fork_is_wished(wish))
+		return agent->role->name;
 	return json_str(wish, "role", "worker");
 }
 
@@ -265,7 +268,7 @@ static struct agent_record *queue_child(struct agent_record *agent, struct json_
 	struct json_object *wish = json_obj(record, "wish");
 	struct agent_spec spec = {
 		.key = json_str(record, "key", ""),
-		.role = wished_role(wish),
+		.role = wished_role(agent, wish),
 		.task = json_str(wish, "task", ""),
 		.base = json_str(record, "base", agent->base),
 		.view = json_str(record, "base", NULL) ? NULL
@@ -280,6 +283,7 @@ static struct agent_record *queue_child(struct agent_record *agent, struct json_
 			   .max_cost = json_double(wish, "max_cost", 0)},
 	};
 
+	fork_mold(agent, record, &spec);
 	return agent_queue(agent->run, &spec, err);
 }
 
@@ -296,7 +300,7 @@ static void spawn_now(struct spawn *spawn, const char *base)
 		mem_printf("%s/%lld/%s", agent->name, (long long)agent->generation, call);
 
 	json_set_str(record, "key", key);
-	json_set_str(record, "call", call);
+	json_set_i64(record, "generation", agent->generation);
 	json_set_str(record, "base", base);
 	json_set(record, "wish", json_object_get(spawn->wish));
 	struct agent_record *child = queue_child(agent, record, &err);
@@ -364,8 +368,8 @@ int subagents_on_spawn(struct agent_record *agent, const struct frame *frame, st
 	if (!refusal)
 		refusal = refusal_by_shape(agent, wish);
 	if (!refusal &&
-	    role_load(wished_role(wish), agent->family.foreign_role ? NULL : agent->run->toplevel,
-		      &role, &why) < 0)
+	    role_load(wished_role(agent, wish),
+		      agent->family.foreign_role ? NULL : agent->run->toplevel, &role, &why) < 0)
 		refusal = mem_strdup(why.message);
 	if (refusal) {
 		refuse(effect, refusal);

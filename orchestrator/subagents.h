@@ -41,6 +41,9 @@ bool subagents_drop_orphan(struct agent_record *agent);
 /* It told its model of the end of this one (an event of the agent). */
 void subagents_told(struct agent_record *agent, const char *child);
 
+/* Of one that an agent started: the call that did. "" else. */
+const char *subagents_call(const struct agent_record *child);
+
 /* "children" of the start document; caller puts it. NULL: it started none. */
 struct json_object *subagents_document(const struct agent_record *agent);
 /* "subagents" of the start document: may it start others at all? */

@@ -114,6 +114,11 @@ static bool place_intermediate(const struct model_client *c, struct message *con
 	return walk.found && walk.blocks > LOOK_BACK;
 }
 
+void client_sent_end(struct model_client *client, const struct message *message)
+{
+	remember(client, message->uid);
+}
+
 size_t cache_marks_place(struct model_client *c, struct message *const *view, size_t n, long pinned,
 			 struct cache_mark ret[2])
 {

@@ -94,6 +94,9 @@ int client_render_request(struct model_client *client, struct message *const *vi
 			  int64_t max_tokens, long pinned, struct buf *out, const char **ret_beta,
 			  struct err *err);
 
+/* A request that another process sent ended with this message: the provider may hold its prefix (H17). */
+void client_sent_end(struct model_client *client, const struct message *message);
+
 struct stream_parser;
 
 struct stream_events { /* all optional */

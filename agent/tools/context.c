@@ -48,6 +48,8 @@ struct tool_context *tool_context_new(const struct tool_settings *settings, stru
 		tool_context_free(ctx);
 		return NULL;
 	}
+	if (settings->former_worktree)
+		roots_map(&ctx->roots, ROOT_WORKTREE, settings->former_worktree);
 	/* A worktree that is still being made is no error: tools say so until it is opened. */
 	tool_context_open_worktree(ctx, NULL);
 	return ctx;

@@ -38,9 +38,11 @@ static const char *find_root(const struct roots *roots, const char *given, enum 
 {
 	for (int i = 0; i < ROOT_COUNT; i++) {
 		const struct root *root = &roots->root[i];
-		const char *rest = strip_folder(given, root->path);
-		if (!rest)
-			rest = strip_folder(given, root->real);
+		const char *const names[] = {root->path, root->real, root->former,
+					     root->former_real};
+		const char *rest = NULL;
+		for (size_t k = 0; !rest && k < ARRAY_SIZE(names); k++)
+			rest = strip_folder(given, names[k]);
 		if (rest) {
 			*ret_id = (enum root_id)i;
 			return rest;

@@ -49,8 +49,19 @@ void roots_release(struct roots *roots)
 			close(roots->root[i].fd);
 		free(roots->root[i].path);
 		free(roots->root[i].real);
+		free(roots->root[i].former);
+		free(roots->root[i].former_real);
 	}
 	roots_init(roots);
+}
+
+void roots_map(struct roots *roots, enum root_id id, const char *path)
+{
+	struct root *root = &roots->root[id];
+
+	root->former = mem_strdup(path);
+	root->former_real =
+		realpath(path, NULL); /* NULL: it is gone, and then nobody names it so */
 }
 
 /* Where a descriptor is, as an absolute path; NULL with errno. */
@@ -81,8 +92,10 @@ int roots_open(struct roots *roots, enum root_id id, const char *path, bool writ
 		close(root->fd);
 	free(root->path);
 	free(root->real);
-	*root = (struct root){
-		.fd = take_fd(fd), .writable = writable, .path = mem_strdup(path), .real = real};
+	root->fd = take_fd(fd);
+	root->writable = writable;
+	root->path = mem_strdup(path);
+	root->real = real;
 	return 0;
 }
 

@@ -31,6 +31,9 @@ struct root {
 	bool writable;
 	char *path; /* as configured */
 	char *real; /* without symlinks; both are taken as prefixes of absolute paths */
+	/* Folders that an agent's earlier conversation had in this one's place, with and without symlinks; NULL: none.
+	 * Prefixes alone: nothing of them is opened. */
+	char *former, *former_real;
 };
 
 struct roots {
@@ -50,6 +53,8 @@ void roots_init(struct roots *roots);
 void roots_release(struct roots *roots);
 int roots_open(struct roots *roots, enum root_id id, const char *path, bool writable,
 	       struct err *err);
+/* Absolute paths below `path` are taken as the same ones below this root (A2). */
+void roots_map(struct roots *roots, enum root_id id, const char *path);
 const char *root_prefix(enum root_id id); /* "", "results:", "scratch:" */
 
 /* Parses what the model gave: "src/a.c", "results:3.txt", an absolute path inside the worktree (or

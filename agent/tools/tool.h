@@ -77,6 +77,8 @@ const struct tool *tool_find(const char *name); /* NULL if unknown */
 struct tool_settings { /* borrowed strings, valid for the context's life */
 	const char
 		*worktree; /* absolute path of the root for file tools; "" if it is not there yet */
+	const char *
+		former_worktree; /* paths below it are meant as paths below `worktree` (A2); NULL: none */
 	const char *git_dir;	 /* the agent's private repository; NULL: no git */
 	const char *git_file;	 /* exact bytes that worktree/.git must hold; NULL: no check */
 	const char *head_ref;	 /* "refs/heads/baton/r/a1"; NULL: no check */
