@@ -45,13 +45,19 @@ static void collect_done(struct agent_record *agent)
 	collect_over(agent);
 }
 
+/* What stood in the way does not last: there was no room, or somebody killed a git, a worker or the service. */
+static bool is_passing(const char *why)
+{
+	return agent_ended_for_room(why) || strstr(why, "was killed by signal") ||
+	       strstr(why, "the worktree service ended");
+}
+
 static void collect_keep(struct agent_record *agent, const char *step, const char *why)
 {
 	if (agent->kept)
 		return; /* the first reason says it */
 	agent->kept = mem_printf("%s: %s", step, why);
-	/* A git that somebody killed does not last either. */
-	agent->kept_for_room = agent_ended_for_room(why) || strstr(why, "was killed by signal");
+	agent->kept_for_room = is_passing(why);
 	journal_add(agent->run->journal, RECORD_WORKTREE_KEPT, "agent:s path:s reason:s",
 		    agent->name, agent->worktree, agent->kept);
 }

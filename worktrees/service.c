@@ -203,8 +203,13 @@ static void job_finish(struct service *s, struct job *job)
 		err_set(&err, (enum err_code)(text[1] - 'A'), "%s", text + 2);
 		answer_fail(s, job->id, &err);
 	} else {
-		err_set(&err, ERR_IO, "the worker for '%s' died (status %d)", job->op->name,
-			status);
+		/* The parent tells by these words that the step can be made again by a resume. */
+		if (WIFSIGNALED(status))
+			err_set(&err, ERR_IO, "the worker for '%s' was killed by signal %d",
+				job->op->name, WTERMSIG(status));
+		else
+			err_set(&err, ERR_IO, "the worker for '%s' ended with status %d",
+				job->op->name, WEXITSTATUS(status));
 		answer_fail(s, job->id, &err);
 	}
 	job_drop(s, job);

@@ -35,6 +35,7 @@ NAMED = [
     ("writer", "git:unlink", r"git\.state/base\.index$", 1, "kill-before"),  # a killed worker, in the middle of a removal
     ("writer", "git:link", r"git\.state/incoming/", 1, "enospc"),  # the worktree stayed, and nothing offered to go on
     ("writer", "git:write", r"git\.state/scratch\.index\.lock$", 1, "kill-after"),  # a killed git, the same
+    ("writer", "git:fork", r"", 0.87, "kill-before"),  # the service died while it removed a worktree: nothing offered to go on
     ("writer", "git:fsync", r"refs/baton/[^/]+/a1$", 0, "eio"),  # a ref of our own was in the way of its second attempt
     ("writer", "parent:rename", r"runs/\.[^/]+$", 0, "kill-after"),  # a run without a beginning
     ("writer", "parent:create", r"/lock$", 0, "emfile"),  # a start that failed left its folder
