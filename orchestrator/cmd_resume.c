@@ -211,7 +211,10 @@ static int go_on_alive(const struct settings *s, const struct past_run *run,
 		json_set_double(request, "max_cost", settings_double(s, OPT_MAX_COST));
 	if (is_typed(s, OPT_MAX_TOKENS))
 		json_set_i64(request, "max_tokens", settings_i64(s, OPT_MAX_TOKENS));
-	return tell_run(s, run, agent, request, "goes on", err);
+	int rc = tell_run(s, run, agent, request, "goes on", err);
+	if (rc < 0 && err->code == ERR_INVALID)
+		err->code = ERR_USAGE; /* its parent's own words: nothing there could go on */
+	return rc;
 }
 
 int cmd_resume(struct settings *s)

@@ -6,6 +6,7 @@
 #include "orchestrator/control_requests.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "orchestrator/agent_reset.h"
@@ -123,7 +124,11 @@ static int do_continue(struct run *run, struct json_object *request, struct json
 	if (raised < 0)
 		return -1;
 	if (!run_unpause(run, PAUSE_PERSON) && !raised)
-		return err_set(err, ERR_EXISTS, "run %s works, and is not paused", run->id);
+		return err_set(
+			err, ERR_EXISTS,
+			"run %s works (process %d), and is not paused; 'baton watch %s' shows "
+			"it, 'baton stop %s' ends it",
+			run->id, (int)getpid(), run->id, run->id);
 	return 0;
 }
 

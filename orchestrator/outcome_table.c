@@ -97,7 +97,16 @@ struct json_object *outcome_table(const struct run *run)
 
 /* ---- Markdown ---- */
 
-static void add_numbers(struct buf *out, struct json_object *row)
+/* What is not known is left out: without any price there is no column for it. */
+static bool has_cost(struct json_object *agents)
+{
+	for (size_t i = 0; i < json_len(agents); i++)
+		if (json_has(json_at(agents, i), "cost"))
+			return true;
+	return false;
+}
+
+static void add_numbers(struct buf *out, struct json_object *row, bool priced)
 {
 	char took[32];
 
@@ -105,7 +114,7 @@ static void add_numbers(struct buf *out, struct json_object *row)
 		buf_addf(out, " %lld |", (long long)json_i64(row, columns[i].name, 0));
 	if (json_has(row, "cost"))
 		buf_addf(out, " %.4f |", json_double(row, "cost", 0));
-	else
+	else if (priced)
 		buf_adds(out, " - |");
 	buf_addf(out, " %s |", clock_human(json_i64(row, "wall_ms", 0), took, sizeof(took)));
 	for (size_t i = 4; i < ARRAY_SIZE(columns); i++)
@@ -113,14 +122,15 @@ static void add_numbers(struct buf *out, struct json_object *row)
 	buf_addc(out, '\n');
 }
 
-static void add_sums(struct buf *out, struct json_object *sums, const char *key, size_t at_least)
+static void add_sums(struct buf *out, struct json_object *sums, const char *key, size_t at_least,
+		     bool priced)
 {
 	for (size_t i = 0; json_len(sums) >= at_least && i < json_len(sums); i++) {
 		struct json_object *sum = json_at(sums, i);
 		buf_addf(out, "| %s ", key);
 		markdown_word(out, json_str(sum, key, ""));
 		buf_addf(out, " (%lld) |", (long long)json_i64(sum, "agents", 0));
-		add_numbers(out, sum);
+		add_numbers(out, sum, priced);
 	}
 }
 
@@ -128,23 +138,26 @@ void outcome_table_markdown(struct buf *out, struct json_object *table, size_t r
 {
 	struct json_object *agents = json_arr(table, "agents");
 	size_t n = json_len(agents);
+	bool priced = has_cost(agents);
 
 	if (n == 0)
 		return;
 	buf_adds(out, "| |");
 	for (size_t i = 0; i < 4; i++)
 		buf_addf(out, " %s |", columns[i].heading);
-	buf_adds(out, " USD | time | compactions | resets |\n"
-		      "| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+	buf_addf(out,
+		 "%s time | compactions | resets |\n"
+		 "| --- | --: | --: | --: | --: | --: | --: | --: |%s\n",
+		 priced ? " USD |" : "", priced ? " --: |" : "");
 	for (size_t i = 0; i < MIN(n, rows); i++) {
 		struct json_object *row = json_at(agents, i);
 		buf_addf(out, "| %s ", json_str(row, "agent", ""));
 		markdown_word(out, json_str(row, "role", ""));
 		buf_adds(out, " |");
-		add_numbers(out, row);
+		add_numbers(out, row, priced);
 	}
-	add_sums(out, json_arr(table, "roles"), "role", n > 1 ? 1 : SIZE_MAX);
-	add_sums(out, json_arr(table, "stages"), "stage", 1);
+	add_sums(out, json_arr(table, "roles"), "role", n > 1 ? 1 : SIZE_MAX, priced);
+	add_sums(out, json_arr(table, "stages"), "stage", 1, priced);
 	if (n > rows)
 		buf_addf(out, "\n%zu further agents stand in report.json.\n", n - rows);
 	buf_addc(out, '\n');
