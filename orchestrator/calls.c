@@ -169,7 +169,7 @@ static enum admission call_admit(struct agent_record *agent, struct call_entry *
 	struct agent_call *call = call_by_req(agent, entry->req);
 	int64_t affordable = 0;
 
-	if (agent_is_held(agent)) {
+	if (agent_is_paused(agent)) {
 		call_wait(call, entry, agent_is_paused(agent) ? "pause" : "limit");
 		return HELD;
 	}

@@ -9,7 +9,7 @@
 
 static const char *why_name(enum pause_why why)
 {
-	return why == PAUSE_PERSON ? "person" : why == PAUSE_BUDGET ? "budget" : "limit";
+	return why == PAUSE_PERSON ? "person" : "budget";
 }
 
 bool agent_is_paused(const struct agent_record *agent)
@@ -19,11 +19,6 @@ bool agent_is_paused(const struct agent_record *agent)
 	while (agent && !agent->paused)
 		agent = agent->family.spawner;
 	return agent != NULL;
-}
-
-bool agent_is_held(const struct agent_record *agent)
-{
-	return (agent->run->pause.why & PAUSE_LIMIT) || agent_is_paused(agent);
 }
 
 bool run_is_paused(const struct run *run)

@@ -8,7 +8,6 @@
  *     a person       `baton pause RUN[/AGENT]`          `baton resume RUN[/AGENT]`
  *     the budget     a call does not fit, nothing is    `baton resume RUN --max-cost N`; else the run ends with its
  *                    in flight (X8)                     work kept when nobody works any more
- *     a limit        a provider's, with a known reset   by itself (X9, limit_wait.h)
  *
  * A pause of an agent holds those that it started too. The time in which a person holds the whole run does not count
  * for --time-limit. A run that goes on after its parent's end is not paused any more.
@@ -22,7 +21,7 @@
 struct agent_record;
 struct run;
 
-enum pause_why { PAUSE_PERSON = 1, PAUSE_BUDGET = 2, PAUSE_LIMIT = 4 };
+enum pause_why { PAUSE_PERSON = 1, PAUSE_BUDGET = 2 };
 
 struct run_pause {
 	unsigned why;	  /* of enum pause_why; 0: it is not paused */
@@ -30,9 +29,8 @@ struct run_pause {
 	int64_t total_ms; /* of a person's that are over */
 };
 
-/* Does its next request stay here? PAUSE_BUDGET does not make it: what still fits may go. */
-bool agent_is_held(const struct agent_record *agent);
-/* Does a person hold it, or one by whom it was started, or the run? */
+/* Does a person hold it, or one by whom it was started, or the run? Then its next request stays here. PAUSE_BUDGET does not
+ * make that: what still fits may go. */
 bool agent_is_paused(const struct agent_record *agent);
 bool run_is_paused(const struct run *run); /* for whatever reason: nobody is started */
 int64_t run_paused_ms(const struct run *run);
