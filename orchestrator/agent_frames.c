@@ -135,7 +135,7 @@ static int on_event(struct agent_record *agent, const struct frame *frame, struc
 	else if (event == EVENT_STATE)
 		event_state(agent, body);
 	else if (event == EVENT_COMPACT)
-		agent->compactions += record_is_summary(body);
+		agent->compactions += !record_room_made_by(body);
 	else if (event == EVENT_CHILD)
 		subagents_told(agent, json_str(body, "child", ""));
 	json_set_str(body, "agent", agent->name);

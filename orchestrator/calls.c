@@ -170,7 +170,7 @@ static enum admission call_admit(struct agent_record *agent, struct call_entry *
 	int64_t affordable = 0;
 
 	if (agent_is_paused(agent)) {
-		call_wait(call, entry, agent_is_paused(agent) ? "pause" : "limit");
+		call_wait(call, entry, "pause");
 		return HELD;
 	}
 	enum budget_answer answer =

@@ -103,5 +103,5 @@ int cmd_compact(struct settings *s)
 	}
 	if (check_options(s, &err) < 0)
 		return command_fail(&err);
-	return tell_command(s, ask);
+	return tell_command(s, true, ask);
 }

@@ -20,14 +20,5 @@ static int ask(const struct settings *s, const struct past_run *run, const struc
 
 int cmd_pause(struct settings *s)
 {
-	struct past_run run;
-	struct past_agent *agent;
-	struct err err = ERR_INIT;
-
-	if (runs_find(s, settings_n_args(s) ? settings_arg(s, 0) : NULL, false, &run, &agent,
-		      &err) < 0)
-		return command_fail(&err);
-	int rc = ask(s, &run, agent, &err);
-	run_release(&run);
-	return rc < 0 ? command_fail(&err) : EXIT_OK;
+	return tell_command(s, false, ask);
 }

@@ -22,5 +22,5 @@ int cmd_reset(struct settings *s)
 		err_set(&err, ERR_USAGE, "reset needs a RUN/AGENT; see 'baton ls'");
 		return command_fail(&err);
 	}
-	return tell_command(s, ask);
+	return tell_command(s, true, ask);
 }

@@ -31,5 +31,5 @@ int cmd_say(struct settings *s)
 		err_set(&err, ERR_USAGE, "say needs a RUN/AGENT and a TEXT; see 'baton ls'");
 		return command_fail(&err);
 	}
-	return tell_command(s, ask);
+	return tell_command(s, true, ask);
 }

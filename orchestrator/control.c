@@ -54,7 +54,7 @@ static void client_end(struct client *c)
 	*c = (struct client){.control = NULL};
 }
 
-/* An answer is at most some kilobytes: a socket that cannot take them has no reader. */
+/* An answer is a few hundred bytes: a socket that cannot take them has no reader. */
 static void answer(struct client *c)
 {
 	struct err err = ERR_INIT;
@@ -67,7 +67,7 @@ static void answer(struct client *c)
 	if (rc == 0 && ancestry_has(c->peer, getpid()))
 		rc = err_set(&err, ERR_DENIED, "what a run started does not control it");
 	if (rc == 0)
-		rc = control_request(run, request, reply, &err);
+		rc = control_request(run, request, &err);
 	json_set_bool(reply, "ok", rc == 0);
 	if (rc < 0)
 		json_set_str(reply, "error", err.message);

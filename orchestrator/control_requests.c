@@ -33,8 +33,7 @@ static int is_idle(const struct agent_record *agent, struct err *err)
 }
 
 /* {"op":"compact","agent":"a1","wish":{...}}: handed to the agent, which does it before its next request. */
-static int do_compact(struct run *run, struct json_object *request, struct json_object *reply,
-		      struct err *err)
+static int do_compact(struct run *run, struct json_object *request, struct err *err)
 {
 	struct json_object *wish = json_obj(request, "wish");
 	AUTO_BUF struct buf body = BUF_INIT;
@@ -52,8 +51,7 @@ static int do_compact(struct run *run, struct json_object *request, struct json_
 }
 
 /* {"op":"reset","agent":"a1","why":"..."}: the agent writes its handoff before its next request. */
-static int do_reset(struct run *run, struct json_object *request, struct json_object *reply,
-		    struct err *err)
+static int do_reset(struct run *run, struct json_object *request, struct err *err)
 {
 	const char *why = json_str(request, "why", "somebody asked for it");
 	struct agent_record *agent = need_agent(run, request, err);
@@ -71,8 +69,7 @@ static int do_reset(struct run *run, struct json_object *request, struct json_ob
 }
 
 /* {"op":"say","agent":"a1","text":"..."}: behind the results of its present round. */
-static int do_say(struct run *run, struct json_object *request, struct json_object *reply,
-		  struct err *err)
+static int do_say(struct run *run, struct json_object *request, struct err *err)
 {
 	const char *text = json_str(request, "text", "");
 	struct agent_record *agent = need_agent(run, request, err);
@@ -88,8 +85,7 @@ static int do_say(struct run *run, struct json_object *request, struct json_obje
 }
 
 /* {"op":"pause"}, or with "agent": no further request leaves. */
-static int do_pause(struct run *run, struct json_object *request, struct json_object *reply,
-		    struct err *err)
+static int do_pause(struct run *run, struct json_object *request, struct err *err)
 {
 	if (!json_has(request, "agent"))
 		return run_pause(run, PAUSE_PERSON, "baton pause")
@@ -106,8 +102,7 @@ static int do_pause(struct run *run, struct json_object *request, struct json_ob
 }
 
 /* {"op":"continue"}, or with "agent"; with "max_cost" or "max_tokens" that limit holds from now on. */
-static int do_continue(struct run *run, struct json_object *request, struct json_object *reply,
-		       struct err *err)
+static int do_continue(struct run *run, struct json_object *request, struct err *err)
 {
 	if (json_has(request, "agent")) {
 		struct agent_record *agent = need_agent(run, request, err);
@@ -133,8 +128,7 @@ static int do_continue(struct run *run, struct json_object *request, struct json
 }
 
 /* {"op":"stop","agent":"a1"}: it ends in good order, its work kept; those that it started too. */
-static int do_stop(struct run *run, struct json_object *request, struct json_object *reply,
-		   struct err *err)
+static int do_stop(struct run *run, struct json_object *request, struct err *err)
 {
 	struct agent_record *agent = need_agent(run, request, err);
 
@@ -149,8 +143,7 @@ static int do_stop(struct run *run, struct json_object *request, struct json_obj
 
 static const struct {
 	const char *op;
-	int (*run)(struct run *run, struct json_object *request, struct json_object *reply,
-		   struct err *err);
+	int (*run)(struct run *run, struct json_object *request, struct err *err);
 	bool harmless;
 } requests[] = {
 	{"compact", do_compact, false}, {"reset", do_reset, false},	 {"say", do_say, false},
@@ -169,8 +162,7 @@ bool control_box_allows(enum box_level level, struct json_object *request)
 	return true; /* an unknown one is refused as such */
 }
 
-int control_request(struct run *run, struct json_object *request, struct json_object *reply,
-		    struct err *err)
+int control_request(struct run *run, struct json_object *request, struct err *err)
 {
 	const char *op = json_str(request, "op", "");
 
@@ -182,6 +174,6 @@ int control_request(struct run *run, struct json_object *request, struct json_ob
 			       "socket, so only pause and stop are taken here");
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
 		if (!strcmp(requests[i].op, op))
-			return requests[i].run(run, request, reply, err);
+			return requests[i].run(run, request, err);
 	return err_set(err, ERR_INVALID, "unknown request '%.40s'", op);
 }

@@ -12,9 +12,8 @@
 
 struct run;
 
-/* Carries one out. What is put into `reply` stands in the answer beside "ok". */
-int control_request(struct run *run, struct json_object *request, struct json_object *reply,
-		    struct err *err);
+/* Carries one out. */
+int control_request(struct run *run, struct json_object *request, struct err *err);
 /* A box that cannot keep agents from the socket leaves them only what spoils nothing. */
 bool control_box_allows(enum box_level level, struct json_object *request);
 

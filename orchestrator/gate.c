@@ -97,7 +97,7 @@ static void on_gate_over(const struct box_job_end *end, void *arg)
 		.signalled = !exited,
 		.cancelled = end->stopped,
 		.ms = end->ms,
-		.tail = tail.data ? tail.data : (char[]){""},
+		.tail = buf_str(&tail),
 		.path = gate->log,
 	};
 	drop_scratch(gate);

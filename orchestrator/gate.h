@@ -37,8 +37,8 @@ struct gate_result {
 	bool signalled; /* it died of a signal */
 	bool cancelled; /* by gate_cancel or the run's end: this says nothing of the work */
 	int64_t ms;
-	char *tail; /* the end of its output, printable; never NULL */
-	char *path; /* of all its output */
+	const char *tail; /* the end of its output, printable; never NULL */
+	const char *path; /* of all its output */
 };
 bool gate_passed(const struct gate_result *result);
 /* "exited with status 2", "reached its time limit". Returns buf. */

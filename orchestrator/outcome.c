@@ -414,9 +414,10 @@ void outcome_print(const struct run *run)
 		    json_len(json_arr(agent->changes, "commits")) > 0)
 			buf_addf(&out, "To take the work over:  git merge %s\n", agent->branch);
 	}
-	if (run_is_resumable(run))
-		buf_addf(&out, "To go on with it:  %s%s\n",
-			 run->way_on ? run->way_on : "baton resume ", run->way_on ? "" : run->id);
+	if (run_is_resumable(run) && run->way_on)
+		buf_addf(&out, "To go on with it:  %s\n", run->way_on);
+	else if (run_is_resumable(run))
+		buf_addf(&out, "To go on with it:  baton resume %s\n", run->id);
 	buf_addf(&out, "Report: %s/report.md\n", run->dir);
 	command_write(out.data, out.len);
 }

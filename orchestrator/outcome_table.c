@@ -11,14 +11,10 @@
 #include "orchestrator/review/markdown.h"
 #include "orchestrator/run.h"
 
-/* All of them are sums, so a role or a stage is the sum of its agents. */
-static const struct {
-	const char *name, *heading;
-} columns[] = {
-	{"rounds", "rounds"},		{"fresh", "fresh"},
-	{"cached", "cached"},		{"output", "output"},
-	{"compactions", "compactions"}, {"resets", "resets"},
-};
+/* All of them are sums, so a role or a stage is the sum of its agents. In the table money and time stand in between. */
+static const char *const columns[] = {"rounds", "fresh",       "cached",
+				      "output", "compactions", "resets"};
+#define BEFORE_MONEY 4
 
 static struct json_object *row_of(const struct agent_record *agent)
 {
@@ -69,7 +65,7 @@ static void add_row(struct json_object *sums, const char *key, struct json_objec
 	struct json_object *sum = sum_for(sums, key, name);
 	json_set_i64(sum, "agents", json_i64(sum, "agents", 0) + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		add_i64(sum, row, columns[i].name);
+		add_i64(sum, row, columns[i]);
 	add_i64(sum, row, "wall_ms");
 	if (json_has(row, "cost"))
 		json_set_double(sum, "cost",
@@ -110,15 +106,15 @@ static void add_numbers(struct buf *out, struct json_object *row, bool priced)
 {
 	char took[32];
 
-	for (size_t i = 0; i < 4; i++)
-		buf_addf(out, " %lld |", (long long)json_i64(row, columns[i].name, 0));
+	for (size_t i = 0; i < BEFORE_MONEY; i++)
+		buf_addf(out, " %lld |", (long long)json_i64(row, columns[i], 0));
 	if (json_has(row, "cost"))
 		buf_addf(out, " %.4f |", json_double(row, "cost", 0));
 	else if (priced)
 		buf_adds(out, " - |");
 	buf_addf(out, " %s |", clock_human(json_i64(row, "wall_ms", 0), took, sizeof(took)));
-	for (size_t i = 4; i < ARRAY_SIZE(columns); i++)
-		buf_addf(out, " %lld |", (long long)json_i64(row, columns[i].name, 0));
+	for (size_t i = BEFORE_MONEY; i < ARRAY_SIZE(columns); i++)
+		buf_addf(out, " %lld |", (long long)json_i64(row, columns[i], 0));
 	buf_addc(out, '\n');
 }
 
@@ -143,12 +139,15 @@ void outcome_table_markdown(struct buf *out, struct json_object *table, size_t r
 	if (n == 0)
 		return;
 	buf_adds(out, "| |");
-	for (size_t i = 0; i < 4; i++)
-		buf_addf(out, " %s |", columns[i].heading);
-	buf_addf(out,
-		 "%s time | compactions | resets |\n"
-		 "| --- | --: | --: | --: | --: | --: | --: | --: |%s\n",
-		 priced ? " USD |" : "", priced ? " --: |" : "");
+	for (size_t i = 0; i < BEFORE_MONEY; i++)
+		buf_addf(out, " %s |", columns[i]);
+	buf_adds(out, priced ? " USD | time |" : " time |");
+	for (size_t i = BEFORE_MONEY; i < ARRAY_SIZE(columns); i++)
+		buf_addf(out, " %s |", columns[i]);
+	buf_adds(out, priced ? "\n| --- | --: |" : "\n| --- |");
+	for (size_t i = 0; i < ARRAY_SIZE(columns) + 1; i++)
+		buf_adds(out, " --: |");
+	buf_addc(out, '\n');
 	for (size_t i = 0; i < MIN(n, rows); i++) {
 		struct json_object *row = json_at(agents, i);
 		buf_addf(out, "| %s ", json_str(row, "agent", ""));

@@ -59,14 +59,21 @@ int journal_fold(const char *path, const struct record_fold *fold, void *arg,
 	return jsonl_read(path, 0, RECORD_LINE_MAX, on_record, &r, ret_stats, err);
 }
 
-bool record_is_summary(struct json_object *data)
+const char *record_room_made_by(struct json_object *data)
 {
-	static const char *const rungs[] = {"snip", "clear", "idle", "collapse", "decay"};
+	static const struct {
+		const char *trigger, *text;
+	} rungs[] = {
+		{"snip", "superseded rounds removed from the context"},
+		{"clear", "old tool results cleared"},
+		{"idle", "old tool results cleared after a pause"},
+		{"collapse", "finished rounds shown as a snapshot"},
+		{"decay", "old tool results shortened"},
+	};
 	const char *trigger = json_str(data, "trigger", "");
 
-	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
-		if (strcmp(rungs[i], trigger) == 0)
-			return false;
-	}
-	return true;
+	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++)
+		if (strcmp(rungs[i].trigger, trigger) == 0)
+			return rungs[i].text;
+	return NULL;
 }

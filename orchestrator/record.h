@@ -44,8 +44,9 @@ struct record_fold {
 
 void record_fold(const struct record_fold *fold, struct json_object *record, void *arg);
 
-/* Of the data of agent.compact: was a summary made, or facts in its place? Else a rung made room without (H0 to H3). */
-bool record_is_summary(struct json_object *data);
+/* Of the data of agent.compact: what a rung of the ladder did that needs no summary (H0 to H3), for people. NULL: a summary
+ * was made, or facts in its place. */
+const char *record_room_made_by(struct json_object *data);
 
 struct jsonl_stats;
 /* All records of the file in their order. -1: it could not be read (to its end). ret_stats may be NULL. */

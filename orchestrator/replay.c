@@ -465,7 +465,7 @@ static void on_round(struct json_object *r, void *arg)
 static void on_compact(struct json_object *r, void *arg)
 {
 	agent_of(((struct fold *)arg)->out, r)->compactions +=
-		record_is_summary(json_obj(r, "data"));
+		!record_room_made_by(json_obj(r, "data"));
 }
 
 static void on_tool(struct json_object *r, void *arg)

@@ -57,6 +57,20 @@ static bool works(const struct agent_record *agent)
 	       !(calls_wait(agent) || subagents_waits(agent));
 }
 
+/* How to go on, as a command line: "baton resume RUN --max-cost 0.12". Caller frees. */
+static char *way_on(const struct run *run)
+{
+	const struct run_budget *b = &run->budget;
+	struct buf line = BUF_INIT;
+
+	buf_addf(&line, "baton resume %s", run->id);
+	if (b->max_cost >= 0)
+		buf_addf(&line, " --max-cost %.4g", 2 * b->max_cost);
+	if (b->max_tokens)
+		buf_addf(&line, " --max-tokens %lld", (long long)(2 * b->max_tokens));
+	return buf_take(&line);
+}
+
 void run_limits_look(struct run *run)
 {
 	const struct run_budget *short_one = NULL;
@@ -76,21 +90,8 @@ void run_limits_look(struct run *run)
 	}
 	AUTO_FREE char *why = describe(short_one);
 	free(run->way_on);
-	run->way_on = short_one->name ? NULL : run_limits_way_on(run);
+	run->way_on = short_one->name ? NULL : way_on(run);
 	run_stop(run, EXIT_BUDGET, why);
-}
-
-char *run_limits_way_on(const struct run *run)
-{
-	const struct run_budget *b = &run->budget;
-	struct buf line = BUF_INIT;
-
-	buf_addf(&line, "baton resume %s", run->id);
-	if (b->max_cost >= 0)
-		buf_addf(&line, " --max-cost %.4g", 2 * b->max_cost);
-	if (b->max_tokens)
-		buf_addf(&line, " --max-tokens %lld", (long long)(2 * b->max_tokens));
-	return buf_take(&line);
 }
 
 int run_limits_raise(struct run *run, struct json_object *request, struct err *err)

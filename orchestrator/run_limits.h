@@ -23,7 +23,5 @@ void run_limits_reached(struct run *run, const struct agent_record *agent,
 void run_limits_look(struct run *run);
 /* "max_cost", "max_tokens" of a request: 1 taken, 0 none is there, -1 with err. */
 int run_limits_raise(struct run *run, struct json_object *request, struct err *err);
-/* How to go on, as a command line: "baton resume RUN --max-cost 0.12". Caller frees. */
-char *run_limits_way_on(const struct run *run);
 
 #endif

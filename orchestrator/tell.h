@@ -4,6 +4,8 @@
 #ifndef BATON_ORCHESTRATOR_TELL_H
 #define BATON_ORCHESTRATOR_TELL_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/json.h"
 #include "orchestrator/runs.h"
@@ -18,8 +20,10 @@ int tell_agent(const struct settings *s, const struct past_run *run, const struc
 int tell_run(const struct settings *s, const struct past_run *run, const struct past_agent *agent,
 	     struct json_object *request, const char *done, struct err *err);
 
-/* A whole command: finds RUN/AGENT, its first argument, and hands both to `fn`. Its exit status. */
-int tell_command(struct settings *s, int (*fn)(const struct settings *s, const struct past_run *run,
-					       const struct past_agent *agent, struct err *err));
+/* A whole command: finds RUN/AGENT, its first argument (without one the newest run), and hands both to `fn`; need_agent: a run
+ * of one agent needs none named. Its exit status. */
+int tell_command(struct settings *s, bool need_agent,
+		 int (*fn)(const struct settings *s, const struct past_run *run,
+			   const struct past_agent *agent, struct err *err));
 
 #endif

@@ -203,33 +203,15 @@ static void on_settled(struct json_object *r, void *arg)
 	v->unpriced = !json_has(r, "total_cost");
 }
 
-/* The rungs of the ladder that need no summary, by the trigger's name (docs/journal.md). */
-static const char *room_made_by(const char *trigger)
-{
-	static const struct {
-		const char *trigger, *text;
-	} rungs[] = {
-		{"snip", "superseded rounds removed from the context"},
-		{"clear", "old tool results cleared"},
-		{"idle", "old tool results cleared after a pause"},
-		{"collapse", "finished rounds shown as a snapshot"},
-		{"decay", "old tool results shortened"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++)
-		if (!strcmp(rungs[i].trigger, trigger))
-			return rungs[i].text;
-	return "context compacted";
-}
-
 static void on_compact(struct json_object *r, void *arg)
 {
 	struct folding *f = arg;
 	struct display_agent *a = f->agent;
 	struct json_object *data = json_obj(r, "data");
+	const char *room = record_room_made_by(data);
 
 	a->used = json_i64(data, "after", a->used);
-	say(f, "%s%s: %lld to %lld tokens", room_made_by(json_str(data, "trigger", "")),
+	say(f, "%s%s: %lld to %lld tokens", room ? room : "context compacted",
 	    json_flag(data, "by_rule", false) ? " by rule, without a summary" : "",
 	    (long long)json_i64(data, "before", 0), (long long)a->used);
 }

@@ -133,7 +133,7 @@ static void a_box_writes_where_it_may(void **state)
 
 	if (rig->run.box_level == BOX_NONE) {
 		print_message("this machine has no box: what it confines is not shown here\n");
-		return;
+		skip();
 	}
 	run_one(rig, "echo x > made", false);
 	assert_false(gate_passed(&rig->result));
