@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "worktrees/disk.h"
+#include "worktrees/ask.h"
 #include "worktrees/git.h"
 #include "worktrees/ops.h"
 #include "worktrees/work.h"
@@ -36,7 +37,6 @@ static int is_ancestor(const struct repo *repo, const char *old, const char *new
 {
 	struct git_cmd cmd = {.repo = repo, .scope = GIT_PLAIN};
 	git_oid oids[2];
-	int status = 0;
 
 	if (repo->handle && git_oid_fromstr(&oids[0], old) == 0 &&
 	    git_oid_fromstr(&oids[1], new) == 0) {
@@ -46,32 +46,15 @@ static int is_ancestor(const struct repo *repo, const char *old, const char *new
 		if (found >= 0)
 			return 0;
 	}
-	cmd.ret_status = &status;
-	if (git_run(&cmd, GIT_ARGS("merge-base", "--is-ancestor", old, new), NULL, err) < 0)
-		return -1;
-	if (status > 1)
-		return err_set(err, ERR_NOT_FOUND, "'%s' or '%s' is no commit of the repository",
-			       old, new);
-	*ret = status == 0;
-	return 0;
+	return ask_is_ancestor(&cmd, old, new, ret, err);
 }
 
 static int tree_of(const struct repo *repo, const char *commit, char ret_oid[OID_MAX],
 		   struct err *err)
 {
 	struct git_cmd cmd = {.repo = repo, .scope = GIT_PLAIN};
-	AUTO_FREE char *spec = mem_printf("%s^{tree}", commit);
-	AUTO_FREE char *line = NULL;
 
-	if (repo_tree_of(repo, commit, ret_oid))
-		return 0;
-	if (git_line(&cmd, GIT_ARGS("rev-parse", "--verify", "--end-of-options", spec), &line,
-		     err) < 0)
-		return -1;
-	if (!oid_valid(line, repo->hex))
-		return err_set(err, ERR_INVALID, "git named no tree for '%s'", commit);
-	memcpy(ret_oid, line, repo->hex + 1);
-	return 0;
+	return ask_tree_of(&cmd, commit, ret_oid, err);
 }
 
 /* ---- in process ---- */
@@ -214,15 +197,9 @@ static int merge_commit(const struct repo *repo, const char *tree, const char *o
 	AUTO_BUF struct buf text = BUF_INIT;
 	struct git_cmd cmd = {
 		.repo = repo, .scope = GIT_PLAIN, .env = env, .in = &text, .durable = true};
-	AUTO_FREE char *line = NULL;
 
 	text_sanitize(&text, message, strlen(message));
-	if (git_line(&cmd, GIT_ARGS("commit-tree", tree, "-p", ours, "-p", theirs), &line, err) < 0)
-		return -1;
-	if (!oid_valid(line, repo->hex))
-		return err_set(err, ERR_INVALID, "git made no commit");
-	memcpy(ret_oid, line, repo->hex + 1);
-	return 0;
+	return ask_commit_tree(&cmd, tree, (const char *const[]){ours, theirs, NULL}, ret_oid, err);
 }
 
 /* One head on top of `tip`, which moves. 1: a conflict, *ret_conflicts is the caller's. */
@@ -278,26 +255,30 @@ int op_merge_try(const struct repo *repo, struct json_object *body, struct json_
 	return 0;
 }
 
-/* A branch that somebody has checked out would show him changes that he never made. */
-static int check_not_in_use(const struct repo *repo, const char *ref, struct err *err)
+struct in_use {
+	const char *branch;
+	char *path; /* of the checkout that stands on it; NULL: none */
+};
+
+static bool on_checkout(const char *path, const char *branch, void *arg)
 {
-	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
-	AUTO_FREE char *line = mem_printf("branch %s", ref);
-	AUTO_BUF struct buf out = BUF_INIT;
-	const char *where = "";
+	struct in_use *use = arg;
 
-	if (git_run(&cmd, GIT_ARGS("worktree", "list", "--porcelain", "-z"), &out, err) < 0)
-		return -1;
-	for (size_t at = 0; at < out.len; at += strlen(out.data + at) + 1) {
-		const char *item = out.data + at;
+	if (strcmp(branch, use->branch) == 0)
+		use->path = mem_strdup(path);
+	return !use->path;
+}
 
-		if (text_starts(item, "worktree "))
-			where = item + strlen("worktree ");
-		else if (strcmp(item, line) == 0)
-			return err_set(err, ERR_BUSY, "'%s' is checked out in '%s'",
-				       ref + strlen("refs/heads/"), where);
-	}
-	return 0;
+/* A branch that somebody has checked out would show him changes that he never made. */
+static int check_not_in_use(const struct repo *repo, const char *branch, struct err *err)
+{
+	struct in_use use = {.branch = branch};
+	int rc = ask_each_checkout(repo, on_checkout, &use, err);
+
+	if (use.path)
+		rc = err_set(err, ERR_BUSY, "'%s' is checked out in '%s'", branch, use.path);
+	free(use.path);
+	return rc;
 }
 
 int op_merge_land(const struct repo *repo, struct json_object *body, struct json_object *answer,
@@ -316,7 +297,7 @@ int op_merge_land(const struct repo *repo, struct json_object *body, struct json
 	if (repo_ref(repo, ref, at, NULL) == 0 && strcmp(at, new) == 0)
 		return 0; /* it was moved, and nobody lived to say so */
 	repo_drop_dead_lock(repo, ref, LOCK_GRACE_MS);
-	if (check_not_in_use(repo, ref, err) < 0 || disk_settle(repo->objects, NULL, err) < 0)
+	if (check_not_in_use(repo, branch, err) < 0 || disk_settle(repo->objects, NULL, err) < 0)
 		return -1;
 	return repo_move_ref(repo, ref, new, old, "baton: merge", err);
 }

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "worktrees/ask.h"
 #include "worktrees/git.h"
 #include "worktrees/hostile.h"
 #include "worktrees/merge.h"
@@ -232,43 +233,35 @@ static int look(struct check *c, struct json_object *answer, struct err *err)
 	return 0;
 }
 
+static bool on_checkout(const char *path, const char *branch, void *arg)
+{
+	struct json_object *one = json_object_new_object();
+
+	json_set_str(one, "branch", branch);
+	json_set_str(one, "path", path);
+	json_object_array_add(arg, one);
+	return true;
+}
+
 /* [{"branch", "path"}] of all checkouts, so that whoever stands in the wrong one is told the right one. */
 static int checkouts(const struct repo *repo, struct json_object *answer, struct err *err)
 {
-	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
 	struct json_object *list = json_object_new_array();
-	AUTO_BUF struct buf out = BUF_INIT;
-	const char *where = "";
 
 	json_set(answer, "checkouts", list);
-	if (git_run(&cmd, GIT_ARGS("worktree", "list", "--porcelain", "-z"), &out, err) < 0)
-		return -1;
-	for (size_t at = 0; at < out.len; at += strlen(out.data + at) + 1) {
-		const char *item = out.data + at;
-
-		if (text_starts(item, "worktree "))
-			where = item + strlen("worktree ");
-		if (!text_starts(item, "branch refs/heads/"))
-			continue;
-		struct json_object *one = json_object_new_object();
-		json_set_str(one, "branch", item + strlen("branch refs/heads/"));
-		json_set_str(one, "path", where);
-		json_object_array_add(list, one);
-	}
-	return 0;
+	return ask_each_checkout(repo, on_checkout, list, err);
 }
 
+/* NULL: HEAD is detached. */
 static char *head_branch(const struct repo *repo)
 {
-	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
+	AUTO_JSON struct json_object *facts = json_object_new_object();
 	static const char heads[] = "refs/heads/";
-	char *ref = NULL;
 
-	if (git_line(&cmd, GIT_ARGS("symbolic-ref", "-q", "HEAD"), &ref, NULL) < 0 || !ref)
+	if (repo_describe(repo, true, facts, NULL) < 0)
 		return NULL;
-	if (text_starts(ref, heads))
-		memmove(ref, ref + strlen(heads), strlen(ref + strlen(heads)) + 1);
-	return ref;
+	const char *ref = json_str(facts, "head_ref", NULL);
+	return mem_strdup(ref && text_starts(ref, heads) ? ref + strlen(heads) : ref);
 }
 
 int op_merge_check(const struct repo *repo, struct json_object *body, struct json_object *answer,

@@ -15,6 +15,7 @@
 #include "worktrees/checkout.h"
 #include "worktrees/diffs.h"
 #include "worktrees/disk.h"
+#include "worktrees/ask.h"
 #include "worktrees/git.h"
 #include "worktrees/ops.h"
 
@@ -77,40 +78,23 @@ static int tree_commit(const struct repo *repo, const char *tree, const char *pa
 	AUTO_BUF struct buf text = BUF_INIT;
 	struct git_cmd cmd = {
 		.repo = repo, .scope = GIT_USER, .env = env, .in = &text, .durable = true};
-	AUTO_FREE char *line = NULL;
 
 	text_sanitize(&text, message, strlen(message));
-	const char *const with[] = {"commit-tree", tree, "-p", parent, NULL};
-	const char *const root[] = {"commit-tree", tree, NULL};
-	if (git_line(&cmd, parent ? with : root, &line, err) < 0)
-		return -1;
-	if (!oid_valid(line, repo->hex))
-		return err_set(err, ERR_INVALID, "git made no commit");
-	memcpy(ret_oid, line, repo->hex + 1);
-	return 0;
-}
-
-static int tree_of(const struct repo *repo, const char *commit, char **ret, struct err *err)
-{
-	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
-	AUTO_FREE char *spec = mem_printf("%s^{tree}", commit);
-
-	return git_line(&cmd, GIT_ARGS("rev-parse", "--verify", "--end-of-options", spec), ret,
-			err);
+	return ask_commit_tree(&cmd, tree, (const char *const[]){parent, NULL}, ret_oid, err);
 }
 
 int op_snapshot(const struct repo *repo, struct json_object *body, struct json_object *answer,
 		struct err *err)
 {
 	AUTO_FREE char *tree = NULL;
-	AUTO_FREE char *head_tree = NULL;
-	char head[OID_MAX], commit[OID_MAX];
+	struct git_cmd cmd = {.repo = repo, .scope = GIT_USER};
+	char head[OID_MAX], head_tree[OID_MAX], commit[OID_MAX];
 	bool born = repo_head(repo, head, NULL) == 0;
 
 	if (need_checkout(repo, err) < 0 ||
 	    user_tree(repo, true, json_flag(body, "untracked", true), &tree, err) < 0)
 		return -1;
-	if (born && tree_of(repo, head, &head_tree, err) < 0)
+	if (born && ask_tree_of(&cmd, head, head_tree, err) < 0)
 		return -1;
 	if (born && strcmp(tree, head_tree) == 0) {
 		json_set_str(answer, "commit", head);

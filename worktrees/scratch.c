@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "worktrees/ask.h"
 #include "worktrees/disk.h"
 
 #define PACK_MAX    "2147483648" /* bytes that one import may bring */
@@ -78,15 +79,6 @@ struct git_cmd scratch_cmd(const struct scratch *scratch, enum git_scope scope)
 				.index = scratch->index,
 				.objects = scratch->objects,
 				.alternates = scratch->read_list};
-}
-
-static int take_oid(const struct scratch *scratch, const char *line, char ret_oid[OID_MAX],
-		    struct err *err)
-{
-	if (!line || !oid_valid(line, scratch->work->repo->hex))
-		return err_set(err, ERR_INVALID, "git gave no object id");
-	memcpy(ret_oid, line, scratch->work->repo->hex + 1);
-	return 0;
 }
 
 /* Git commands that need no worktree are kept out of it. */
@@ -175,27 +167,12 @@ static int commit_by_program(const struct scratch *scratch, const struct commit 
 	const char *const env[] = {author, author_mail, "GIT_COMMITTER_NAME=" OWN_NAME,
 				   "GIT_COMMITTER_EMAIL=" OWN_MAIL, NULL};
 	struct git_cmd cmd = objects_cmd(scratch);
-	AUTO_FREE const char **args = NULL;
-	AUTO_FREE char *line = NULL;
-	size_t n = 0, count = 0;
 
-	while (c->parents && c->parents[count])
-		count++;
-	args = mem_array(NULL, 2 * count + 5, sizeof(*args));
-	args[n++] = "commit-tree";
-	args[n++] = c->tree;
-	for (size_t i = 0; i < count; i++) {
-		args[n++] = "-p";
-		args[n++] = c->parents[i];
-	}
-	args[n] = NULL;
 	if (c->home)
 		cmd = (struct git_cmd){.repo = cmd.repo, .scope = GIT_USER, .durable = true};
 	cmd.env = env;
 	cmd.in = &c->message;
-	if (git_line(&cmd, args, &line, err) < 0)
-		return -1;
-	return take_oid(scratch, line, ret_oid, err);
+	return ask_commit_tree(&cmd, c->tree, c->parents, ret_oid, err);
 }
 
 static int make_commit(const struct scratch *scratch, struct commit *c, const char *message,
@@ -289,30 +266,16 @@ int scratch_is_ancestor(const struct scratch *scratch, const char *older, const 
 			bool *ret, struct err *err)
 {
 	struct git_cmd cmd = objects_cmd(scratch);
-	int status = 0;
 
-	cmd.ret_status = &status;
-	if (git_run(&cmd, GIT_ARGS("merge-base", "--is-ancestor", older, newer), NULL, err) < 0)
-		return -1;
-	if (status > 1)
-		return err_set(err, ERR_INVALID, "the history of %s cannot be read", newer);
-	*ret = status == 0;
-	return 0;
+	return ask_is_ancestor(&cmd, older, newer, ret, err);
 }
 
 int scratch_tree_of(const struct scratch *scratch, const char *commit, char ret_oid[OID_MAX],
 		    struct err *err)
 {
 	struct git_cmd cmd = objects_cmd(scratch);
-	AUTO_FREE char *spec = mem_printf("%s^{tree}", commit);
-	AUTO_FREE char *line = NULL;
 
-	if (repo_tree_of(scratch->work->repo, commit, ret_oid))
-		return 0;
-	if (git_line(&cmd, GIT_ARGS("rev-parse", "--verify", "--end-of-options", spec), &line,
-		     err) < 0)
-		return -1;
-	return take_oid(scratch, line, ret_oid, err);
+	return ask_tree_of(&cmd, commit, ret_oid, err);
 }
 
 static struct json_object *list_commits(const struct scratch *scratch, const char *from,
