@@ -18,6 +18,12 @@ static int about(const char **ret_field, const char *field, int rc)
 	return rc;
 }
 
+static int refuse_over(const struct task *task, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "task %s is over already: %s", task->id,
+		       task_status_name(task->status));
+}
+
 /* ---- cycles ---- */
 
 /* Does it wait, by whatever way, for itself? Depth first, with a stack of our own. */
@@ -226,10 +232,14 @@ static void swap_words(struct task *task, struct task *other)
 int task_edit(struct task_list *list, struct task *task, struct json_object *changes,
 	      const char **ret_field, struct err *err)
 {
+	bool blocks = json_has(changes, "blocked");
 	AUTO_JSON struct json_object *wish = overlay(task, changes);
-	struct task *now = task_parse(wish, ret_field, err);
+	struct task *now;
 	int rc;
 
+	if (blocks && task_is_over(task))
+		return about(ret_field, "blocked", refuse_over(task, err));
+	now = task_parse(wish, ret_field, err);
 	if (!now)
 		return -1;
 	rc = check_others(list, now, ret_field, err);
@@ -244,18 +254,12 @@ int task_edit(struct task_list *list, struct task *task, struct json_object *cha
 	}
 	list->changed = true;
 	task_free(now);
-	if (rc == 0 && json_has(changes, "blocked"))
+	if (rc == 0 && blocks)
 		rc = task_block(list, task, json_str(changes, "blocked", ""), err);
 	return rc;
 }
 
 /* ---- ends ---- */
-
-static int refuse_over(const struct task *task, struct err *err)
-{
-	return err_set(err, ERR_INVALID, "task %s is over already: %s", task->id,
-		       task_status_name(task->status));
-}
 
 /* The result of an owner, of one whose lease lapsed while nobody else took the task, or of a person. */
 static int check_owner(const struct task *task, const char *by, struct err *err)

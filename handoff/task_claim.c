@@ -160,7 +160,8 @@ static struct task *best_for(struct task_list *list, const char *role)
 	return best;
 }
 
-static char *say_none(struct task_list *list, const char *role)
+/* Why nothing is ready for this role. *ret_over: no task is open. */
+static char *say_none(struct task_list *list, const char *role, bool *ret_over)
 {
 	AUTO_BUF struct buf why = BUF_INIT;
 	struct task_counts c;
@@ -172,7 +173,8 @@ static char *say_none(struct task_list *list, const char *role)
 		others += hold == TASK_ROLE;
 	}
 	task_list_count(list, &c);
-	if (c.ready + c.waiting + c.blocked + c.stuck + c.in_progress == 0) {
+	*ret_over = c.ready + c.waiting + c.blocked + c.stuck + c.in_progress == 0;
+	if (*ret_over) {
 		buf_addf(&why, "no task is open: %zu completed, %zu failed, %zu cancelled",
 			 c.completed, c.failed, c.cancelled);
 		return buf_take(&why);
@@ -265,10 +267,7 @@ int task_claim(struct task_list *list, const char *id, const char *owner, const 
 	if (!id)
 		task = best_for(list, role ? role : "");
 	if (!task) {
-		struct task_counts c;
-		task_list_count(list, &c);
-		ret->over = c.ready + c.waiting + c.blocked + c.stuck + c.in_progress == 0;
-		ret->note = say_none(list, role ? role : "");
+		ret->note = say_none(list, role ? role : "", &ret->over);
 		return 0;
 	}
 	if (id && check_wished(list, task, owner, role ? role : "", &note, err) < 0)

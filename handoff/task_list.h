@@ -1,9 +1,9 @@
 /*
  * task_list.h - the one list of tasks of a run (A7): what is to be done, in what order, and who has it.
  *
- * It stands outside every agent's context: the parent keeps it, agents and people change it by asking (frames `task`, `baton
- * tasks`). This part only decides: no file, no clock, no process. Time is an argument in any unit that only grows. The same
- * changes in the same order give the same list, so the journal's records `task.changed` rebuild it (task_list_put).
+ * It stands outside every agent's context. This part only decides: no file, no clock, no process. Time is an argument in any
+ * unit that only grows. The same changes in the same order give the same list, so whoever records the documents of each
+ * change can rebuild it (task_list_put).
  *
  *     from           to             when
  *     pending        in progress    claimed: the best that is ready, or one by its id
@@ -127,9 +127,9 @@ enum task_hold task_hold(struct task_list *list, const struct task *task, const 
 
 /* ---- changes; -1 with words for whoever asked, and nothing has changed ---- */
 
-/* All tasks of `wishes` (an array of objects; docs/tasks.md) or none of them: they may name each other, in any order. The
- * new ones stand at list->list[old n] and behind. ret_bad: which one is wrong, ret_field: the field (static; NULL: the whole
- * of it); both may be NULL. */
+/* All tasks of `wishes` (an array of objects with the fields of task_json.c) or none of them: they may name each other, in any order. The
+ * new ones stand at list->list[old n] and behind. ret_bad: which one is wrong, ret_field: the field (static, or a name in
+ * `wishes`; NULL: the whole of it); both may be NULL. */
 int task_list_add(struct task_list *list, struct json_object *wishes, const char *creator,
 		  size_t *ret_bad, const char **ret_field, struct err *err);
 /* Fields that stand in `changes` replace the task's; `blocked` "" takes the reason away. */

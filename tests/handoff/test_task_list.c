@@ -245,6 +245,10 @@ static void test_held_back(void **state)
 	AUTO_JSON struct json_object *change = parse("{\"blocked\":\"\"}");
 	assert_int_equal(task_edit(&list, task_find(&list, "b"), change, NULL, &err), 0);
 	expect_claim(&list, "a3", NULL, "b", NULL);
+	/* A change that is refused in one part changes nothing. */
+	AUTO_JSON struct json_object *both = parse("{\"title\":\"Other\",\"blocked\":\"x\"}");
+	assert_int_equal(task_edit(&list, a, both, NULL, &err), -1);
+	assert_string_equal(a->title, "A");
 	task_list_release(&list);
 }
 
