@@ -8,8 +8,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -205,6 +207,18 @@ static void kill_at_second_request(struct fake_parent *p, size_t index)
 		kill(p->pid, SIGKILL);
 }
 
+/* Until the clock of file times, which stands some milliseconds behind, has passed what was written so far. */
+static void wait_for_file_clock(void)
+{
+	int64_t now = clock_wall_ms(), there = 0;
+
+	while (there <= now) {
+		struct timespec tick;
+		assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &tick), 0);
+		there = (int64_t)tick.tv_sec * 1000 + tick.tv_nsec / 1000000;
+	}
+}
+
 /* With all results on record the request is made once more, and the changed file is named (T8). */
 static void killed_while_the_model_thinks(void **state)
 {
@@ -217,6 +231,7 @@ static void killed_while_the_model_thinks(void **state)
 
 	rig_run(&first, "openai", script, ARRAY_SIZE(script), NULL);
 	assert_int_equal(first.status, -SIGKILL);
+	wait_for_file_clock();
 	assert_int_equal(file_write_atomic(AT_FDCWD, path, "other\n", 6, 0600, NULL), 0);
 	go_on(&second, "openai");
 	expect_prefix(&first.requests[1], &second.requests[0]);
