@@ -145,6 +145,12 @@ static int run_show_dir(struct run *run, struct err *err)
 	return 0;
 }
 
+/* What the run has worked begins with this record, as whoever reads the journal counts it (replay.h). */
+static void clock_begins(struct run *run)
+{
+	run->started_ms = clock_mono_ms() - run->before_ms;
+}
+
 static void journal_started(struct run *run)
 {
 	AUTO_FREE char *model = mem_printf("%s/%s", run->provider, run->model_name);
@@ -159,6 +165,7 @@ static void journal_started(struct run *run)
 		    run->worktrees_dir, (int64_t)getpid(), box_level_name(run->box_level),
 		    run->budget.max_cost, run->budget.max_tokens,
 		    settings_i64(run->settings, OPT_TIME_LIMIT), settings);
+	clock_begins(run);
 }
 
 static void journal_resumed(struct run *run)
@@ -175,6 +182,7 @@ static void journal_resumed(struct run *run)
 		    box_level_name(run->box_level), run->budget.max_cost, run->budget.max_tokens,
 		    settings_i64(run->settings, OPT_TIME_LIMIT), past->elapsed_ms, past->bad_lines,
 		    past->duplicates, past->unsettled, settings);
+	clock_begins(run);
 }
 
 /* The folder of a run that goes on is there, and locked since before this process (cmd_resume.c). One that died
